@@ -1,13 +1,28 @@
 // swift-tools-version: 6.3
 // Targets stand in layer order: a target imports only targets above it (docs/Architecture.md).
 
+import CompilerPluginSupport
 import PackageDescription
+
+// The macros, and with them swift-syntax, stand behind the trait `Macros`. Whoever writes his
+// entities by hand says `traits: []` (or `swift build --disable-default-traits`) and neither
+// downloads nor compiles swift-syntax.
+let whenMacros = TargetDependencyCondition.when(traits: ["Macros"])
 
 let package = Package(
     name: "varve",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
-        .library(name: "VarveObjects", targets: ["VarveObjects"])
+        .library(name: "Varve", targets: ["Varve"]),
+        .library(name: "VarveObjects", targets: ["VarveObjects"]),
+        .library(name: "VarveTesting", targets: ["VarveTesting"]),
+    ],
+    traits: [
+        .trait(name: "Macros", description: "@Entity and its companions; needs swift-syntax."),
+        .default(enabledTraits: ["Macros"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")
     ],
     targets: [
         .systemLibrary(
@@ -20,6 +35,20 @@ let package = Package(
         .target(name: "VarveEngine", dependencies: ["VarveFormat", "VarveIO", "VarveBase"]),
         .target(name: "VarveRecords", dependencies: ["VarveEngine", "VarveFormat", "VarveBase"]),
         .target(name: "VarveObjects", dependencies: ["VarveRecords", "VarveEngine", "VarveBase"]),
+        .macro(
+            name: "VarveMacros",
+            dependencies: [
+                .product(name: "SwiftSyntax", package: "swift-syntax", condition: whenMacros),
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: whenMacros),
+                .product(
+                    name: "SwiftCompilerPlugin", package: "swift-syntax", condition: whenMacros),
+            ]),
+        .target(
+            name: "Varve",
+            dependencies: [
+                "VarveObjects", .target(name: "VarveMacros", condition: whenMacros),
+            ]),
+        .target(name: "VarveTesting", dependencies: ["VarveObjects"]),
 
         .testTarget(name: "VarveFormatTests", dependencies: ["VarveFormat", "VarveBase"]),
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
@@ -32,6 +61,18 @@ let package = Package(
         .testTarget(
             name: "VarveObjectsTests",
             dependencies: ["VarveObjects", "VarveRecords", "VarveEngine", "VarveBase"]),
+        .testTarget(
+            name: "VarveMacrosTests",
+            dependencies: [
+                "VarveMacros",
+                .product(
+                    name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax",
+                    condition: whenMacros),
+            ]),
+        .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),
+        .testTarget(
+            name: "CompileFailTests", dependencies: ["VarveObjects"], exclude: ["Snippets"]),
+        .testTarget(name: "TidyTests"),
     ],
     swiftLanguageModes: [.v6]
 )
