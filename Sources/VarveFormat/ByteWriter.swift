@@ -97,6 +97,12 @@ public struct ByteWriter: Sendable {
     /// Overwrites 8 bytes that have been written.
     public mutating func patch(_ value: UInt64, at: Int) { overwrite(value.littleEndian, at) }
 
+    /// Appends 8 bytes, most significant first, to an array that is no writer.
+    public static func appendBigEndian(_ value: UInt64, to bytes: inout [UInt8]) {
+        // An integer has no padding; the array copies its bytes.
+        unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
+    }
+
     @inline(__always)
     private mutating func store<T: FixedWidthInteger>(_ value: T) {
         // An integer has no padding; the array copies its bytes.
