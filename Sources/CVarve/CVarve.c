@@ -1,1 +1,44 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "CVarve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait) {
+#ifdef F_OFD_SETLK
+    struct flock lock = {0};
+    lock.l_type = exclusive ? F_WRLCK : F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = (off_t)byte;
+    lock.l_len = 1;
+    while (fcntl(descriptor, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+#else
+    // Whole-file locks of the description: coarser, never weaker.
+    (void)byte;
+    while (flock(descriptor, (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB)) != 0) {
+        if (errno != EINTR) return errno == EWOULDBLOCK ? EAGAIN : errno;
+    }
+    return 0;
+#endif
+}
+
+int varve_rename_exclusive(int directory, const char *from, const char *to) {
+#if defined(__linux__) && defined(RENAME_NOREPLACE)
+    if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+#elif defined(__APPLE__)
+    if (renameatx_np(directory, from, directory, to, RENAME_EXCL) == 0) return 0;
+    if (errno != EINVAL && errno != ENOTSUP) return errno;
+#endif
+    // File systems without it: a link never replaces either.
+    if (linkat(directory, from, directory, to, 0) != 0) return errno;
+    return unlinkat(directory, from, 0) == 0 ? 0 : errno;
+}

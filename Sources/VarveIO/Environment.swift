@@ -1,0 +1,43 @@
+// Seam: everything else that differs between two runs: random bytes, clocks, thread order.
+
+/// Sources of randomness and time, and named points where tests interleave threads.
+public protocol Environment: Sendable {
+    /// Bytes that nobody can guess.
+    func randomBytes(_ count: Int) -> [UInt8]
+    /// Nanoseconds since some fixed moment; never goes back.
+    func monotonicNanoseconds() -> UInt64
+    /// Microseconds since 1970-01-01 00:00:00 UTC; may go back when the clock is set.
+    func wallClockMicroseconds() -> Int64
+    /// Number of this process; differs after a fork.
+    func processID() -> Int32
+    /// Does nothing in production.
+    func yield(_ point: StaticString)
+}
+
+extension Environment {
+    /// 8 random bytes as a number.
+    public func randomNumber() -> UInt64 {
+        randomBytes(8).reduce(0) { $0 &<< 8 | UInt64($1) }
+    }
+}
+
+/// The real thing.
+public struct SystemEnvironment: Environment {
+    /// Needs nothing.
+    public init() {}
+
+    /// Bytes from the system's generator.
+    public func randomBytes(_ count: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    }
+
+    /// The monotonic clock.
+    public func monotonicNanoseconds() -> UInt64 { SystemCalls.monotonicNanoseconds() }
+    /// The wall clock.
+    public func wallClockMicroseconds() -> Int64 { SystemCalls.wallClockMicroseconds() }
+    /// The process number.
+    public func processID() -> Int32 { SystemCalls.processID() }
+    /// Nothing.
+    public func yield(_ point: StaticString) {}
+}

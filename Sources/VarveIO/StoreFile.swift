@@ -1,0 +1,75 @@
+// Seam: one open file. The engine sees files through these protocols only, so tests can put a
+// simulated disk in their place.
+//
+// Invariants
+// - A read is short only at the end of the file; a write is whole or throws.
+// - Nothing is retried after a failed sync: what is durable then is not known.
+
+public import VarveBase
+
+/// The half of an open file that cannot change it.
+public protocol ReadOnlyFile: AnyObject, Sendable {
+    /// The name it was opened under.
+    var name: String { get }
+    /// Reads `count` bytes, fewer only where the file ends. The caller bounds `count`.
+    func read(at offset: FileOffset, count: Int) throws(IOError) -> [UInt8]
+    /// Bytes in the file now.
+    func size() throws(IOError) -> UInt64
+    /// Which file this is.
+    func identity() throws(IOError) -> FileIdentity
+    /// Asks the system to drop clean cached bytes, so that later reads come from the disk.
+    /// A hint: it may do nothing.
+    func adviseDontNeed()
+    /// Ends the use of the file; later calls throw `closed`. Calls under way end first.
+    func close()
+}
+
+/// One open file.
+public protocol StoreFile: ReadOnlyFile {
+    /// Writes all bytes. After an error the range holds old bytes, new bytes or a mix.
+    func write(_ bytes: [UInt8], at offset: FileOffset) throws(IOError)
+    /// Makes contents and length durable.
+    func syncData() throws(IOError)
+    /// Makes contents and all metadata durable.
+    func syncAll() throws(IOError)
+    /// Cuts the file, or extends it with zeros, to a length.
+    func cut(to size: UInt64) throws(IOError)
+}
+
+/// Which file an opening refers to, and what may be trusted of it.
+public struct FileIdentity: Hashable, Sendable {
+    /// The device it is on.
+    public var device: UInt64
+    /// Its number there.
+    public var inode: UInt64
+    /// Names that refer to it; a store must have one.
+    public var links: UInt64
+    /// Bytes.
+    public var size: UInt64
+    /// Whether the user of this process owns it.
+    public var isOwn: Bool
+    /// Whether its group or others may write it.
+    public var isWritableByOthers: Bool
+
+    /// Joins the parts.
+    public init(
+        device: UInt64,
+        inode: UInt64,
+        links: UInt64,
+        size: UInt64,
+        isOwn: Bool = true,
+        isWritableByOthers: Bool = false
+    ) {
+        self.device = device
+        self.inode = inode
+        self.links = links
+        self.size = size
+        self.isOwn = isOwn
+        self.isWritableByOthers = isWritableByOthers
+    }
+
+    /// Whether both are the same file, whatever its size is now.
+    public func isSameFile(as other: FileIdentity) -> Bool {
+        device == other.device && inode == other.inode
+    }
+}
