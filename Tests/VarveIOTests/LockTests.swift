@@ -99,7 +99,8 @@ import VarveIO
                 try directory.lockExclusive("lock", wait: false)
             }
             #expect(error?.isHeld == true)
-            other.terminate()
+            // The hard way: a child may inherit a blocked SIGTERM.
+            #expect(kill(other.processIdentifier, SIGKILL) == 0)
             other.waitUntilExit()
             try directory.lockExclusive("lock", wait: false).release()
         }
