@@ -1,0 +1,124 @@
+// SQLite through its C interface.
+//
+// Usual: write-ahead log and synchronous=FULL, everything else as it comes.
+// Best: also a mapped file, a large cache, memory for temporary data, a large log that is kept.
+
+import BenchmarkHarness
+import CSQLite
+
+final class SQLitePeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
+    private let connection: SQLiteConnection
+    private let insertion: SQLiteStatement
+    private let byID: SQLiteStatement
+    private let begin: SQLiteStatement
+    private let commitIt: SQLiteStatement
+
+    private static let columns = "id, timestamp, title, note, count, flag, pictureID"
+
+    init(directory: String, options: PeerOptions) throws {
+        connection = try SQLiteConnection(path: directory + "/items.sqlite")
+        try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        if options.tuning == .best {
+            try connection.execute(
+                """
+                PRAGMA mmap_size=8589934592; PRAGMA cache_size=-\(options.cacheBytes / 1024);
+                PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=16384;
+                """
+            )
+        }
+        try connection.execute(
+            """
+            CREATE TABLE IF NOT EXISTS item(
+              id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, title TEXT NOT NULL,
+              note TEXT NOT NULL, count INTEGER NOT NULL, flag INTEGER NOT NULL,
+              pictureID INTEGER NOT NULL);
+            """
+        )
+        if options.indexed {
+            try connection.execute(
+                """
+                CREATE INDEX IF NOT EXISTS item_timestamp ON item(timestamp);
+                CREATE INDEX IF NOT EXISTS item_title ON item(title);
+                """
+            )
+        }
+        insertion = try connection.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)")
+        byID = try connection.statement("SELECT \(Self.columns) FROM item WHERE id = ?")
+        begin = try connection.statement("BEGIN")
+        commitIt = try connection.statement("COMMIT")
+    }
+
+    func insert(_ items: [Item]) throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        for item in items { try insertion.insert(item) }
+        try connection.execute("COMMIT")
+    }
+
+    func forEachItem(_ body: (Item) throws -> Void) throws {
+        let rows = try connection.statement("SELECT \(Self.columns) FROM item ORDER BY id")
+        while try rows.step() { try body(rows.item()) }
+    }
+
+    func close() throws { try connection.close() }
+
+    // Workload b
+    func commit(_ item: Item) throws { try insertion.insert(item) }
+
+    // Workload c
+    func prepareToRead(rows: Int) throws {}
+
+    func read(ids: [Int64]) throws -> RowFold {
+        try run(begin)
+        var fold = RowFold()
+        for id in ids { try read(id, into: &fold) }
+        try run(commitIt)
+        return fold
+    }
+
+    func readIsolated(ids: [Int64]) throws -> RowFold {
+        var fold = RowFold()
+        for id in ids { try read(id, into: &fold) }
+        return fold
+    }
+
+    @inline(__always)
+    private func read(_ id: Int64, into fold: inout RowFold) throws {
+        sqlite3_bind_int64(byID.handle, 1, id)
+        if try byID.step() { byID.fold(into: &fold) }
+        byID.reset()
+    }
+
+    private func run(_ statement: SQLiteStatement) throws {
+        _ = try statement.step()
+        statement.reset()
+    }
+
+    // Workload e. C has no objects: the cheap list is the IDs, the full one decodes every row.
+    enum List {
+        case ids([Int64])
+        case folded(RowFold)
+    }
+
+    func fetchFaults() throws -> List {
+        let rows = try connection.statement("SELECT id FROM item ORDER BY timestamp")
+        var ids: [Int64] = []
+        while try rows.step() { ids.append(sqlite3_column_int64(rows.handle, 0)) }
+        return .ids(ids)
+    }
+
+    func fetchFilled() throws -> List {
+        let rows = try connection.statement(
+            "SELECT \(Self.columns) FROM item ORDER BY timestamp"
+        )
+        var fold = RowFold()
+        while try rows.step() { rows.fold(into: &fold) }
+        return .folded(fold)
+    }
+
+    func readEveryProperty(_ list: List) throws -> RowFold {
+        switch list {
+        case .ids(let ids): try read(ids: ids)
+        case .folded(let fold): fold
+        }
+    }
+}

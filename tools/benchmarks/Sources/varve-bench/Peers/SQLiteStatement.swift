@@ -1,0 +1,138 @@
+// A thin skin over SQLite's C functions: errors become Swift errors, nothing else is added.
+
+import BenchmarkHarness
+import CSQLite
+
+/// Constants that the C header writes as casts, which Swift does not import.
+private let sqliteStatic: sqlite3_destructor_type? = nil
+
+/// A connection.
+final class SQLiteConnection {
+    let handle: OpaquePointer
+
+    init(path: String) throws {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK, let handle else {
+            throw BenchmarkError("SQLite cannot open \(path)")
+        }
+        self.handle = handle
+    }
+
+    func execute(_ sql: String) throws {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
+    }
+
+    func statement(_ sql: String) throws -> SQLiteStatement {
+        try SQLiteStatement(self, sql)
+    }
+
+    func failure(_ place: String) -> BenchmarkError {
+        BenchmarkError("SQLite: \(place): \(String(cString: sqlite3_errmsg(handle)))")
+    }
+
+    /// Statements may outlive the call: the connection goes with the last of them.
+    func close() throws {
+        guard sqlite3_close_v2(handle) == SQLITE_OK else { throw failure("close") }
+    }
+}
+
+/// A prepared statement.
+final class SQLiteStatement {
+    let handle: OpaquePointer
+    private let connection: SQLiteConnection
+
+    init(_ connection: SQLiteConnection, _ sql: String) throws {
+        var handle: OpaquePointer?
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        let result = sqlite3_prepare_v3(connection.handle, sql, -1, flags, &handle, nil)
+        guard result == SQLITE_OK, let handle else { throw connection.failure(sql) }
+        self.handle = handle
+        self.connection = connection
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    /// Whether there is a row.
+    @inline(__always)
+    func step() throws -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default: throw connection.failure("step")
+        }
+    }
+
+    @inline(__always)
+    func reset() { sqlite3_reset(handle) }
+
+    /// Runs the statement that inserts an item.
+    func insert(_ item: Item) throws {
+        var title = item.title
+        var note = item.note
+        sqlite3_bind_int64(handle, 1, item.id)
+        sqlite3_bind_double(handle, 2, item.timestamp)
+        sqlite3_bind_int64(handle, 5, Int64(item.count))
+        sqlite3_bind_int(handle, 6, item.flag ? 1 : 0)
+        sqlite3_bind_int64(handle, 7, item.pictureID)
+        // The texts' bytes are lent for the time of the step: no copy.
+        try title.withUTF8 { title in
+            try note.withUTF8 { note in
+                bind(title, at: 3)
+                bind(note, at: 4)
+                guard sqlite3_step(handle) == SQLITE_DONE else {
+                    throw connection.failure("insert")
+                }
+            }
+        }
+        sqlite3_reset(handle)
+    }
+
+    private func bind(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) {
+        text.withMemoryRebound(to: CChar.self) { bytes in
+            _ = sqlite3_bind_text(
+                handle,
+                index,
+                bytes.baseAddress,
+                Int32(bytes.count),
+                sqliteStatic
+            )
+        }
+    }
+
+    /// Decodes every column of the row and adds it to a sum.
+    @inline(__always)
+    func fold(into fold: inout RowFold) {
+        fold.add(
+            id: sqlite3_column_int64(handle, 0),
+            timestamp: sqlite3_column_double(handle, 1),
+            title: RowFold.digest(bytes(2)),
+            note: RowFold.digest(bytes(3)),
+            count: Int(sqlite3_column_int64(handle, 4)),
+            flag: sqlite3_column_int(handle, 5) != 0,
+            pictureID: sqlite3_column_int64(handle, 6)
+        )
+    }
+
+    /// The row as an item.
+    func item() -> Item {
+        Item(
+            id: sqlite3_column_int64(handle, 0),
+            timestamp: sqlite3_column_double(handle, 1),
+            title: String(decoding: bytes(2), as: UTF8.self),
+            note: String(decoding: bytes(3), as: UTF8.self),
+            count: Int(sqlite3_column_int64(handle, 4)),
+            flag: sqlite3_column_int(handle, 5) != 0,
+            pictureID: sqlite3_column_int64(handle, 6)
+        )
+    }
+
+    @inline(__always)
+    private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+        let text = sqlite3_column_text(handle, column)
+        return UnsafeRawBufferPointer(
+            start: text,
+            count: Int(sqlite3_column_bytes(handle, column))
+        )
+    }
+}
