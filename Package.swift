@@ -26,8 +26,10 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(
-            name: "CLZ4", pkgConfig: "liblz4",
-            providers: [.apt(["liblz4-dev"]), .brew(["lz4"]), .yum(["lz4-devel"])]),
+            name: "CLZ4",
+            pkgConfig: "liblz4",
+            providers: [.apt(["liblz4-dev"]), .brew(["lz4"]), .yum(["lz4-devel"])]
+        ),
         .target(name: "CVarve"),
         .target(name: "VarveBase"),
         .target(name: "VarveFormat", dependencies: ["CLZ4", "CVarve", "VarveBase"]),
@@ -41,52 +43,88 @@ let package = Package(
                 .product(name: "SwiftSyntax", package: "swift-syntax", condition: whenMacros),
                 .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: whenMacros),
                 .product(
-                    name: "SwiftCompilerPlugin", package: "swift-syntax", condition: whenMacros),
-            ]),
+                    name: "SwiftSyntaxBuilder",
+                    package: "swift-syntax",
+                    condition: whenMacros
+                ),
+                .product(name: "SwiftDiagnostics", package: "swift-syntax", condition: whenMacros),
+                .product(
+                    name: "SwiftCompilerPlugin",
+                    package: "swift-syntax",
+                    condition: whenMacros
+                ),
+            ]
+        ),
         .target(
             name: "Varve",
             dependencies: [
                 "VarveObjects", .target(name: "VarveMacros", condition: whenMacros),
-            ]),
+            ]
+        ),
         .target(name: "VarveTesting", dependencies: ["VarveObjects"]),
 
         .testTarget(name: "VarveFormatTests", dependencies: ["VarveFormat", "VarveBase"]),
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
         .testTarget(
             name: "VarveEngineTests",
-            dependencies: ["VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]),
+            dependencies: ["VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+        ),
         .testTarget(
             name: "VarveRecordsTests",
-            dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]),
+            dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+        ),
         .testTarget(
             name: "VarveObjectsTests",
-            dependencies: ["VarveObjects", "VarveRecords", "VarveEngine", "VarveBase"]),
+            dependencies: ["VarveObjects", "VarveRecords", "VarveEngine", "VarveBase"]
+        ),
         .testTarget(
             name: "VarveMacrosTests",
             dependencies: [
                 "VarveMacros",
+                .product(name: "SwiftSyntax", package: "swift-syntax", condition: whenMacros),
                 .product(
-                    name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax",
-                    condition: whenMacros),
-            ]),
+                    name: "SwiftSyntaxBuilder",
+                    package: "swift-syntax",
+                    condition: whenMacros
+                ),
+                .product(
+                    name: "SwiftSyntaxMacroExpansion",
+                    package: "swift-syntax",
+                    condition: whenMacros
+                ),
+                .product(
+                    name: "SwiftSyntaxMacrosGenericTestSupport",
+                    package: "swift-syntax",
+                    condition: whenMacros
+                ),
+            ]
+        ),
         .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),
         .testTarget(
-            name: "CompileFailTests", dependencies: ["VarveObjects"], exclude: ["Snippets"]),
+            name: "CompileFailTests",
+            dependencies: ["VarveObjects"],
+            exclude: ["Snippets"]
+        ),
         .testTarget(name: "TidyTests"),
     ],
     swiftLanguageModes: [.v6]
 )
 
+// Warnings are errors in .ci/run only: as a fixed setting they would disturb users' builds.
+let warnings: [SwiftSetting] =
+    Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
 // One loop for the settings, so that no target can be laxer than another.
 for target in package.targets where target.type != .system {
     if target.name == "CVarve" { continue }
-    target.swiftSettings = (target.swiftSettings ?? []) + [
-        .strictMemorySafety(),
-        .enableUpcomingFeature("ExistentialAny"),
-        .enableUpcomingFeature("MemberImportVisibility"),
-        .enableUpcomingFeature("InternalImportsByDefault"),
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-        .enableUpcomingFeature("InferIsolatedConformances"),
-        .enableUpcomingFeature("ImmutableWeakCaptures"),
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .strictMemorySafety(),
+            .enableUpcomingFeature("ExistentialAny"),
+            .enableUpcomingFeature("MemberImportVisibility"),
+            .enableUpcomingFeature("InternalImportsByDefault"),
+            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            .enableUpcomingFeature("InferIsolatedConformances"),
+            .enableUpcomingFeature("ImmutableWeakCaptures"),
+        ] + warnings
 }

@@ -1,10 +1,13 @@
+// The compiler plugin: the list of its macros. Empty when the trait `Macros` is off.
 #if Macros
 import SwiftCompilerPlugin
-import SwiftSyntax
 import SwiftSyntaxMacros
 
 @main struct VarvePlugin: CompilerPlugin {
-    let providingMacros: [any Macro.Type] = []
+    let providingMacros: [any Macro.Type] = [
+        EntityMacro.self, AttributeMacro.self, RelationshipMacro.self, TransientMacro.self,
+        IndexMacro.self, UniqueMacro.self,
+    ]
 }
 #else
 @main enum NoPlugin {

@@ -1,0 +1,119 @@
+// One stored property of an entity, read from its declaration.
+#if Macros
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// What the declaration of a property says, as far as the schema wants to know it.
+struct EntityProperty {
+    enum Kind {
+        /// A value; `wrapped` is the type without its optional.
+        case attribute(wrapped: String, isOptional: Bool)
+        case toOne(target: String)
+        case toMany(target: String)
+    }
+
+    /// As written, with backticks if it has any.
+    let name: String
+    let type: String
+    let kind: Kind
+    /// Arguments of the column besides its name: `default: …`, `originalName: …`, `inverse: …`.
+    let columnArguments: [String]
+    /// The access level as written, `private` widened to `fileprivate`; nil when none is written.
+    let access: String?
+
+    /// The name in the store: without backticks.
+    var columnName: String { name.filter { $0 != "`" } }
+
+    /// `let title = Column<Item, String>("title", default: "")`, without its access level.
+    func columnDeclaration(owner: String) -> String {
+        let arguments = (["\"\(columnName)\""] + columnArguments).joined(separator: ", ")
+        let column =
+            switch kind {
+            case .attribute: "Column<\(owner), \(type)>"
+            case .toOne(let target): "ToOneColumn<\(owner), \(target)>"
+            case .toMany(let target): "ToManyColumn<\(owner), \(target)>"
+            }
+        return "let \(name) = \(column)(\(arguments))"
+    }
+
+    /// The bodies of the accessors.
+    var accessors: [AccessorDeclSyntax] {
+        let get: AccessorDeclSyntax =
+            "get { storedValue(Self.columns.\(raw: name), \\.\(raw: name)) }"
+        if case .toMany = kind { return [get] }
+        return [
+            get,
+            "set { setStoredValue(newValue, Self.columns.\(raw: name), \\.\(raw: name)) }",
+        ]
+    }
+}
+
+extension VariableDeclSyntax {
+    /// The attribute of that name, as written on this property.
+    func attribute(_ name: String) -> AttributeSyntax? {
+        attributes.lazy.compactMap { $0.as(AttributeSyntax.self) }
+            .first { $0.attributeName.lastName == name }
+    }
+
+    func hasModifier(_ keyword: Keyword) -> Bool {
+        modifiers.contains { $0.name.tokenKind == .keyword(keyword) }
+    }
+
+    var isTypeMember: Bool { hasModifier(.static) || hasModifier(.class) }
+
+    /// Whether a getter is written: such a property stores nothing.
+    var isComputed: Bool {
+        bindings.contains { binding in
+            switch binding.accessorBlock?.accessors {
+            case .getter: true
+            case .accessors(let list):
+                list.contains {
+                    let kind = $0.accessorSpecifier.tokenKind
+                    return kind != .keyword(.willSet) && kind != .keyword(.didSet)
+                }
+            case nil: false
+            }
+        }
+    }
+
+    /// Whether this is a property that the store keeps.
+    var isPersisted: Bool { !isTypeMember && !isComputed && attribute("Transient") == nil }
+}
+
+extension TypeSyntax {
+    /// `Item` of `Model.Item`, `ToMany` of `ToMany<Tag>`.
+    var lastName: String? {
+        if let identifier = self.as(IdentifierTypeSyntax.self) { return identifier.name.text }
+        return self.as(MemberTypeSyntax.self)?.name.text
+    }
+
+    /// The arguments between `<` and `>`.
+    var genericArguments: [String] {
+        let clause =
+            self.as(IdentifierTypeSyntax.self)?.genericArgumentClause
+            ?? self.as(MemberTypeSyntax.self)?.genericArgumentClause
+        return clause?.arguments.map { $0.argument.trimmedDescription } ?? []
+    }
+
+    /// The type under one optional, written `T?` or `Optional<T>`; nil when there is none.
+    var wrappedByOptional: TypeSyntax? {
+        if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType }
+        guard lastName == "Optional", let inner = genericArguments.first else { return nil }
+        return "\(raw: inner)"
+    }
+}
+
+extension AttributeSyntax {
+    /// The argument with that label as written.
+    func argument(_ label: String) -> ExprSyntax? {
+        guard case .argumentList(let list) = arguments else { return nil }
+        return list.first { $0.label?.text == label }?.expression
+    }
+
+    /// The arguments without a label.
+    var unlabelledArguments: [ExprSyntax] {
+        guard case .argumentList(let list) = arguments else { return [] }
+        return list.filter { $0.label == nil }.map(\.expression)
+    }
+}
+#endif

@@ -1,0 +1,208 @@
+// Reads an entity's class: its properties, indexes and constraints, and what is wrong with them.
+#if Macros
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// What the members of an entity say.
+struct EntityReader {
+    let name: String
+    /// `public`, `package` or nothing: what the generated members carry.
+    let access: String?
+    private(set) var properties: [EntityProperty] = []
+    /// `EntityIndex(columns.a, columns.b.descending)`
+    private(set) var indexes: [String] = []
+    /// `EntityConstraint(columns.a, onConflict: .error)`
+    private(set) var constraints: [String] = []
+    private(set) var diagnostics: [Diagnostic] = []
+
+    init(_ entity: ClassDeclSyntax) {
+        name = entity.name.text
+        access =
+            entity.modifiers.lazy.compactMap { modifier in
+                switch modifier.name.tokenKind {
+                case .keyword(.public), .keyword(.open): "public"
+                case .keyword(.package): "package"
+                default: nil
+                }
+            }.first
+        var reader = PropertyReader()
+        for member in entity.memberBlock.members {
+            if let variable = member.decl.as(VariableDeclSyntax.self) {
+                if let property = reader.read(variable) { properties.append(property) }
+            } else if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
+                checkConditional(conditional)
+            }
+        }
+        diagnostics += reader.complaints.all
+        for member in entity.memberBlock.members {
+            guard let call = member.decl.as(MacroExpansionDeclSyntax.self) else { continue }
+            switch call.macroName.text {
+            case "Index": readIndexes(call)
+            case "Unique": readConstraints(call)
+            default: break
+            }
+        }
+    }
+
+    // MARK: Indexes and constraints
+
+    private mutating func readIndexes(_ call: MacroExpansionDeclSyntax) {
+        let descending =
+            call.arguments.first { $0.label?.text == "descending" }
+            .flatMap { columns(of: $0.expression, in: call) } ?? []
+        for argument in call.arguments where argument.label == nil {
+            guard let columns = columns(of: argument.expression, in: call) else { continue }
+            let terms = columns.map {
+                "columns.\($0)" + (descending.contains($0) ? ".descending" : "")
+            }
+            indexes.append("EntityIndex(\(terms.joined(separator: ", ")))")
+        }
+    }
+
+    private mutating func readConstraints(_ call: MacroExpansionDeclSyntax) {
+        let conflict =
+            call.arguments.first { $0.label?.text == "onConflict" }?.expression
+            .trimmedDescription ?? ".error"
+        for argument in call.arguments where argument.label == nil {
+            guard let columns = columns(of: argument.expression, in: call) else { continue }
+            let terms = columns.map { "columns.\($0)" }.joined(separator: ", ")
+            constraints.append("EntityConstraint(\(terms), onConflict: \(conflict))")
+        }
+    }
+
+    /// The columns of `[\.priority, \.timestamp]`; nil, with a complaint, when one cannot be used.
+    private mutating func columns(
+        of expression: ExprSyntax,
+        in call: MacroExpansionDeclSyntax
+    ) -> [String]? {
+        let macro = "#\(call.macroName.text)"
+        var complaints = Complaints()
+        defer { diagnostics += complaints.all }
+        let owner = call.genericArgumentClause?.arguments.first?.argument.trimmedDescription
+        if let owner, owner.split(separator: ".").last.map(String.init) != name {
+            complaints.add(
+                "otherEntity",
+                "\(macro) stands in '\(name)' and so is about '\(name)'",
+                at: call
+            )
+            return nil
+        }
+        guard let array = expression.as(ArrayExprSyntax.self), !array.elements.isEmpty else {
+            complaints.add(
+                "noKeyPaths",
+                "\(macro) wants a list of key paths: [\\.title, \\.timestamp]",
+                at: expression
+            )
+            return nil
+        }
+        var columns: [String] = []
+        for element in array.elements {
+            guard let column = KeyPathName(element.expression)?.name else {
+                complaints.add(
+                    "noKeyPath",
+                    "\(macro) wants a key path to one stored property: \\.title",
+                    at: element
+                )
+                return nil
+            }
+            guard let property = properties.first(where: { $0.columnName == column }) else {
+                complaints.add(
+                    "notIndexable",
+                    "'\(column)' is not a stored property of '\(name)'",
+                    at: element
+                )
+                return nil
+            }
+            if case .toMany = property.kind {
+                complaints.add(
+                    "notIndexable",
+                    "'\(column)' leads to many objects and cannot be part of \(macro)",
+                    at: element
+                )
+                return nil
+            }
+            if case .attribute(wrapped: "Blob", _) = property.kind {
+                complaints.add(
+                    "notIndexable",
+                    "'\(column)' is a Blob, whose bytes are not in the row",
+                    at: element
+                )
+                return nil
+            }
+            columns.append(property.name)
+        }
+        return columns
+    }
+
+    private mutating func checkConditional(_ conditional: IfConfigDeclSyntax) {
+        for clause in conditional.clauses {
+            guard case .decls(let members) = clause.elements else { continue }
+            for member in members {
+                guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isPersisted
+                else { continue }
+                var complaints = Complaints()
+                complaints.add(
+                    "conditionalProperty",
+                    "a stored property cannot stand in '#if': the schema of a store is one",
+                    at: variable
+                )
+                diagnostics += complaints.all
+            }
+        }
+    }
+
+    // MARK: What the entity becomes
+
+    private var prefix: String { access.map { $0 + " " } ?? "" }
+
+    /// Members of the entity. `originalName` is the entity's former name as written.
+    func members(originalName: String?) -> [DeclSyntax] {
+        var members: [DeclSyntax] = [
+            "\(raw: prefix)static let entityName = \"\(raw: name)\""
+        ]
+        if let originalName {
+            members.append(
+                "\(raw: prefix)static let originalEntityName: String? = \(raw: originalName)"
+            )
+        }
+        var columns = properties.map { property in
+            let own = access == nil && property.access != "fileprivate" ? nil : property.access
+            return (own.map { $0 + " " } ?? "") + property.columnDeclaration(owner: name)
+        }
+        if access != nil || properties.isEmpty { columns.append("\(prefix)init() {}") }
+        members.append(
+            """
+            \(raw: prefix)struct Columns: Sendable {
+            \(raw: columns.map { "    " + $0 }.joined(separator: "\n"))
+            }
+            """
+        )
+        members.append("\(raw: prefix)static let columns = Columns()")
+        members += list("indexes", of: "EntityIndex", indexes)
+        members += list("uniqueConstraints", of: "EntityConstraint", constraints)
+        members.append("\(raw: prefix)var storage: ObjectStorage")
+        members.append(
+            """
+            \(raw: prefix)init(storage: consuming ObjectStorage) {
+                self.storage = storage
+            }
+            """
+        )
+        return members
+    }
+
+    private func list(_ name: String, of type: String, _ elements: [String]) -> [DeclSyntax] {
+        if elements.isEmpty { return [] }
+        return [
+            """
+            \(raw: prefix)static var \(raw: name): [\(raw: type)] {
+                [
+            \(raw: elements.map { "        \($0)," }.joined(separator: "\n"))
+                ]
+            }
+            """
+        ]
+    }
+}
+#endif

@@ -1,0 +1,97 @@
+// The macros inside an entity: @Attribute, @Relationship, @Transient, #Index, #Unique.
+#if Macros
+package import SwiftSyntax
+package import SwiftSyntaxMacros
+
+/// The accessors of a property that its row keeps.
+package enum AttributeMacro: AccessorMacro {
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        accessors(of: declaration, marked: node, in: context)
+    }
+}
+
+/// The accessors of a relationship.
+package enum RelationshipMacro: AccessorMacro {
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        accessors(of: declaration, marked: node, in: context)
+    }
+}
+
+/// A mark that @Entity reads. Adds nothing itself.
+package enum TransientMacro: PeerMacro {
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        complainOutsideEntity("@Transient", at: node, in: context)
+        return []
+    }
+}
+
+/// A line that @Entity reads. Adds nothing itself.
+package enum IndexMacro: DeclarationMacro {
+    package static func expansion(
+        of node: some FreestandingMacroExpansionSyntax,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        complainOutsideEntity("#Index", at: node, in: context)
+        return []
+    }
+}
+
+/// A line that @Entity reads. Adds nothing itself.
+package enum UniqueMacro: DeclarationMacro {
+    package static func expansion(
+        of node: some FreestandingMacroExpansionSyntax,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        complainOutsideEntity("#Unique", at: node, in: context)
+        return []
+    }
+}
+
+private func accessors(
+    of declaration: some DeclSyntaxProtocol,
+    marked node: AttributeSyntax,
+    in context: some MacroExpansionContext
+) -> [AccessorDeclSyntax] {
+    let name = node.attributeName.lastName ?? ""
+    guard complainOutsideEntity("@\(name)", at: node, in: context),
+        let variable = declaration.as(VariableDeclSyntax.self)
+    else { return [] }
+    // What is wrong with the property, @Entity has said.
+    var reader = PropertyReader()
+    return reader.read(variable)?.accessors ?? []
+}
+
+/// - Returns: whether the macro stands directly inside an @Entity class.
+@discardableResult
+private func complainOutsideEntity(
+    _ macro: String,
+    at node: some SyntaxProtocol,
+    in context: some MacroExpansionContext
+) -> Bool {
+    let entity = context.lexicalContext.first?.asProtocol((any WithAttributesSyntax).self)
+    let isEntity = entity?.attributes.contains { element in
+        element.as(AttributeSyntax.self)?.attributeName.lastName == "Entity"
+    }
+    if isEntity == true { return true }
+    var complaints = Complaints()
+    complaints.add(
+        "outsideEntity",
+        "'\(macro)' has a meaning inside an @Entity class only",
+        at: node
+    )
+    for diagnostic in complaints.all { context.diagnose(diagnostic) }
+    return false
+}
+#endif

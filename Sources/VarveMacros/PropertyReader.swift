@@ -1,0 +1,454 @@
+// Reads the declaration of a property and says what is wrong with it.
+#if Macros
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// Turns one `var` of an entity into an `EntityProperty`, or into complaints.
+struct PropertyReader {
+    private(set) var complaints = Complaints()
+
+    /// Names that every managed object already has; the text says what to do instead.
+    private static let reserved: Set<String> = [
+        "id", "objectID", "storage", "columns", "context", "entityName", "indexes",
+        "uniqueConstraints", "isFault", "isInserted", "isUpdated", "isDeleted", "hasChanges",
+        "readFailure",
+    ]
+
+    /// Types that look storable and are not.
+    private static let unsupported: Set<String> = [
+        "Any", "AnyObject", "Array", "Dictionary", "Set", "ContiguousArray", "Character",
+        "Substring", "CGFloat", "Float16", "Float80", "Int128", "UInt128", "NSData", "NSString",
+        "NSDate", "NSNumber", "Range", "ClosedRange", "Duration",
+    ]
+
+    /// - Returns: nil for a property that the store does not keep, and for one it cannot keep.
+    mutating func read(_ variable: VariableDeclSyntax) -> EntityProperty? {
+        guard variable.isPersisted else {
+            checkNotPersisted(variable)
+            return nil
+        }
+        guard checkForm(variable), let binding = variable.bindings.first,
+            let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
+        else { return nil }
+        let name = pattern.identifier.text
+        if Self.reserved.contains(name) {
+            complaints.add(
+                "reservedName",
+                "every managed object has '\(name)' already; give this property another name",
+                at: pattern
+            )
+            return nil
+        }
+        guard let annotation = binding.typeAnnotation else {
+            complainAboutMissingType(binding)
+            return nil
+        }
+        let type = annotation.type
+        if variable.attribute("Relationship") != nil || type.lastName == "ToMany"
+            || type.wrappedByOptional?.lastName == "ToMany"
+        {
+            return readRelationship(variable, binding, type: type, name: name)
+        }
+        return readAttribute(variable, binding, type: type, name: name)
+    }
+
+    // MARK: Attributes
+
+    private mutating func readAttribute(
+        _ variable: VariableDeclSyntax,
+        _ binding: PatternBindingSyntax,
+        type: TypeSyntax,
+        name: String
+    ) -> EntityProperty? {
+        let wrapped = type.wrappedByOptional ?? type
+        let isOptional = type.wrappedByOptional != nil
+        guard checkType(wrapped, written: type) else { return nil }
+        let attribute = variable.attribute("Attribute")
+        var arguments: [String] = []
+        let initial = binding.initializer?.value.trimmedDescription
+
+        if wrapped.lastName == "Blob" {
+            guard checkBlob(type, isOptional: isOptional, initial: binding.initializer) else {
+                return nil
+            }
+        } else if let initial, !(isOptional && initial == "nil") {
+            arguments.append("default: \(initial)")
+        }
+        var isRequired = false
+        for option in attribute?.unlabelledArguments ?? [] {
+            let (call, limit) = Self.option(option)
+            switch call {
+            case "externalStorage":
+                guard wrapped.lastName == "Blob" else {
+                    complaints.add(
+                        "externalStorageNeedsBlob",
+                        "only a property of type 'Blob?' can be kept outside the store",
+                        at: option,
+                        fixes: [type.fix("Blob?")]
+                    )
+                    return nil
+                }
+                if let limit { arguments.append("externalStorageAbove: \(limit)") }
+            case "required": isRequired = true
+            default: break  // An option that does not exist: the compiler says so.
+            }
+        }
+        if let original = attribute?.argument("originalName"),
+            !original.is(NilLiteralExprSyntax.self)
+        {
+            arguments.append("originalName: \(original.trimmedDescription)")
+        }
+        if !isOptional && initial == nil && !isRequired {
+            complainAboutMissingDefault(binding, variable, type: type, name: name)
+            return nil
+        }
+        return EntityProperty(
+            name: name,
+            type: type.trimmedDescription,
+            kind: .attribute(wrapped: wrapped.trimmedDescription, isOptional: isOptional),
+            columnArguments: arguments,
+            access: Self.access(variable)
+        )
+    }
+
+    /// `externalStorage` and `above` of `.externalStorage(above: 100)`.
+    private static func option(_ expression: ExprSyntax) -> (name: String?, limit: String?) {
+        if let call = expression.as(FunctionCallExprSyntax.self) {
+            let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+            return (name, call.arguments.first?.expression.trimmedDescription)
+        }
+        return (expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text, nil)
+    }
+
+    private mutating func checkType(_ wrapped: TypeSyntax, written: TypeSyntax) -> Bool {
+        if let forced = written.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+            let new = "\(forced.wrappedType.trimmedDescription)?"
+            complaints.add(
+                "implicitlyUnwrapped",
+                "an attribute is optional or it is not; '!' is neither",
+                at: written,
+                fixes: [written.fix(new)]
+            )
+            return false
+        }
+        let isNamed = wrapped.is(IdentifierTypeSyntax.self) || wrapped.is(MemberTypeSyntax.self)
+        if isNamed, wrapped.wrappedByOptional == nil, let name = wrapped.lastName,
+            !Self.unsupported.contains(name)
+        {
+            return true
+        }
+        complaints.add(
+            "unsupportedType",
+            "'\(written.trimmedDescription)' cannot be stored: an attribute is a Bool, an integer, "
+                + "a Double or Float, a String, Date, UUID, URL, Data, Decimal, Blob?, an enum that "
+                + "is a StoredEnum, or an optional of these; mark a property that is not stored "
+                + "with @Transient",
+            at: written
+        )
+        return false
+    }
+
+    private mutating func checkBlob(
+        _ type: TypeSyntax,
+        isOptional: Bool,
+        initial: InitializerClauseSyntax?
+    ) -> Bool {
+        if !isOptional {
+            complaints.add(
+                "blobNotOptional",
+                "a Blob is always optional: a new object has none yet",
+                at: type,
+                fixes: [type.fix("Blob?")]
+            )
+            return false
+        }
+        if let initial, !initial.value.is(NilLiteralExprSyntax.self) {
+            complaints.add(
+                "blobDefault",
+                "a Blob has no default: it is written through a context",
+                at: initial
+            )
+            return false
+        }
+        return true
+    }
+
+    // MARK: Relationships
+
+    private mutating func readRelationship(
+        _ variable: VariableDeclSyntax,
+        _ binding: PatternBindingSyntax,
+        type: TypeSyntax,
+        name: String
+    ) -> EntityProperty? {
+        guard let relationship = variable.attribute("Relationship") else {
+            var annotated = variable
+            annotated.leadingTrivia = []
+            annotated.attributes.insert(
+                .attribute("@Relationship "),
+                at: annotated.attributes.startIndex
+            )
+            annotated.leadingTrivia = variable.leadingTrivia
+            complaints.add(
+                "toManyNeedsRelationship",
+                "'ToMany' is the type of a relationship",
+                at: type,
+                fixes: [("add '@Relationship'", Syntax(variable), Syntax(annotated))]
+            )
+            return nil
+        }
+        guard let kind = relationshipKind(type) else { return nil }
+        if let initial = binding.initializer, !initial.value.is(NilLiteralExprSyntax.self) {
+            complaints.add(
+                "relationshipDefault",
+                "a relationship has no default: a new object has none yet",
+                at: initial
+            )
+            return nil
+        }
+        var arguments: [String] = []
+        if let inverse = relationship.argument("inverse"), !inverse.is(NilLiteralExprSyntax.self) {
+            guard let target = KeyPathName(inverse)?.name else {
+                complaints.add(
+                    "inverseIsNoKeyPath",
+                    "the inverse is a key path to one property of the other entity: '\\Tag.items'",
+                    at: inverse
+                )
+                return nil
+            }
+            arguments.append("inverse: \"\(target)\"")
+        }
+        if let rule = relationship.argument("deleteRule") {
+            arguments.append("deleteRule: \(rule.trimmedDescription)")
+        }
+        if let ordered = relationship.argument("ordered") {
+            if case .toOne = kind {
+                complaints.add(
+                    "orderedToOne",
+                    "only a to-many relationship can be ordered",
+                    at: ordered
+                )
+                return nil
+            }
+            arguments.append("ordered: \(ordered.trimmedDescription)")
+        }
+        if let original = relationship.argument("originalName"),
+            !original.is(NilLiteralExprSyntax.self)
+        {
+            arguments.append("originalName: \(original.trimmedDescription)")
+        }
+        return EntityProperty(
+            name: name,
+            type: type.trimmedDescription,
+            kind: kind,
+            columnArguments: arguments,
+            access: Self.access(variable)
+        )
+    }
+
+    private mutating func relationshipKind(_ type: TypeSyntax) -> EntityProperty.Kind? {
+        if type.lastName == "ToMany", let target = type.genericArguments.first {
+            return .toMany(target: target)
+        }
+        let element: String? =
+            if let array = type.as(ArrayTypeSyntax.self) {
+                array.element.trimmedDescription
+            } else if ["Array", "Set"].contains(type.lastName ?? "") {
+                type.genericArguments.first
+            } else if type.wrappedByOptional?.lastName == "ToMany" {
+                type.wrappedByOptional?.genericArguments.first
+            } else {
+                nil
+            }
+        if let element {
+            complaints.add(
+                "toManyType",
+                "a relationship to many objects has the type 'ToMany<\(element)>'",
+                at: type,
+                fixes: [type.fix("ToMany<\(element)>")]
+            )
+            return nil
+        }
+        if let target = type.wrappedByOptional {
+            return .toOne(target: target.trimmedDescription)
+        }
+        let target =
+            type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self)?.wrappedType.trimmedDescription
+            ?? type.trimmedDescription
+        complaints.add(
+            "toOneNotOptional",
+            "a relationship to one object is always optional",
+            at: type,
+            fixes: [type.fix("\(target)?")]
+        )
+        return nil
+    }
+
+    // MARK: The form of the declaration
+
+    private mutating func checkNotPersisted(_ variable: VariableDeclSyntax) {
+        for name in ["Attribute", "Relationship"] {
+            guard let attribute = variable.attribute(name) else { continue }
+            let reason =
+                variable.isTypeMember
+                ? "belongs to the type" : variable.isComputed ? "is computed" : "is transient"
+            complaints.add(
+                "notStored",
+                "'@\(name)' has nothing to keep here: this property \(reason)",
+                at: attribute
+            )
+        }
+        guard variable.attribute("Transient") != nil, !variable.isTypeMember, !variable.isComputed
+        else { return }
+        for binding in variable.bindings
+        where binding.initializer == nil && binding.typeAnnotation?.type.wrappedByOptional == nil {
+            complaints.add(
+                "transientNeedsValue",
+                "a transient property needs an initial value: the store makes its object",
+                at: binding
+            )
+        }
+    }
+
+    private mutating func checkForm(_ variable: VariableDeclSyntax) -> Bool {
+        if variable.bindingSpecifier.tokenKind == .keyword(.let) {
+            var token = variable.bindingSpecifier
+            token.tokenKind = .keyword(.var)
+            complaints.add(
+                "letProperty",
+                "a stored property of an entity is a 'var': its row can change",
+                at: variable.bindingSpecifier,
+                fixes: [("use 'var'", Syntax(variable.bindingSpecifier), Syntax(token))]
+            )
+            return false
+        }
+        if variable.bindings.count > 1 {
+            complaints.add(
+                "severalProperties",
+                "write one property of an entity per 'var'",
+                at: variable.bindings
+            )
+            return false
+        }
+        for keyword in [Keyword.lazy, .weak, .unowned] where variable.hasModifier(keyword) {
+            complaints.add(
+                "modifier",
+                "a stored property cannot be '\(keyword)'; mark it with @Transient",
+                at: variable.modifiers
+            )
+            return false
+        }
+        if let block = variable.bindings.first?.accessorBlock {
+            complaints.add(
+                "observers",
+                "a stored property of an entity has no willSet or didSet",
+                at: block
+            )
+            return false
+        }
+        return true
+    }
+
+    private mutating func complainAboutMissingType(_ binding: PatternBindingSyntax) {
+        let value = binding.initializer?.value
+        let guess: String? =
+            switch value?.kind {
+            case .stringLiteralExpr: "String"
+            case .integerLiteralExpr: "Int"
+            case .floatLiteralExpr: "Double"
+            case .booleanLiteralExpr: "Bool"
+            default: value?.as(FunctionCallExprSyntax.self)?.calledExpression.trimmedDescription
+            }
+        var typed = binding
+        typed.pattern = binding.pattern.trimmed
+        typed.typeAnnotation = TypeAnnotationSyntax(
+            colon: .colonToken(trailingTrivia: .space),
+            type: TypeSyntax("\(raw: guess ?? "<#Type#>")"),
+            trailingTrivia: binding.initializer == nil ? [] : .space
+        )
+        complaints.add(
+            "missingType",
+            "a stored property of an entity says its type",
+            at: binding,
+            fixes: [("add ': \(guess ?? "Type")'", Syntax(binding), Syntax(typed))]
+        )
+    }
+
+    private mutating func complainAboutMissingDefault(
+        _ binding: PatternBindingSyntax,
+        _ variable: VariableDeclSyntax,
+        type: TypeSyntax,
+        name: String
+    ) {
+        let value: String =
+            switch type.lastName {
+            case "String": "\"\""
+            case "Bool": "false"
+            case "Date": ".now"
+            case "UUID": "UUID()"
+            case "Data": "Data()"
+            case "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32",
+                "UInt64", "Double", "Float", "Decimal":
+                "0"
+            default: "<#value#>"
+            }
+        var withValue = binding
+        withValue.initializer = InitializerClauseSyntax(
+            equal: .equalToken(leadingTrivia: .space, trailingTrivia: .space),
+            value: ExprSyntax("\(raw: value)")
+        )
+        complaints.add(
+            "missingDefault",
+            "'\(name)' is not optional, so a new object needs a value for it; write a default, "
+                + "make it optional, or mark it with '@Attribute(.required)' and set it before "
+                + "every first save",
+            at: binding,
+            fixes: [
+                ("add the default '\(value)'", Syntax(binding), Syntax(withValue)),
+                type.fix("\(type.trimmedDescription)?", title: "make it optional"),
+            ]
+        )
+    }
+
+    private static func access(_ variable: VariableDeclSyntax) -> String? {
+        for modifier in variable.modifiers where modifier.detail == nil {
+            switch modifier.name.tokenKind {
+            case .keyword(.private), .keyword(.fileprivate): return "fileprivate"
+            case .keyword(.internal): return "internal"
+            case .keyword(.package): return "package"
+            case .keyword(.public): return "public"
+            default: continue
+            }
+        }
+        return nil
+    }
+}
+
+extension TypeSyntax {
+    /// The fix-it that writes another type here.
+    fileprivate func fix(
+        _ text: String,
+        title: String? = nil
+    ) -> (text: String, old: Syntax, new: Syntax) {
+        var new: TypeSyntax = "\(raw: text)"
+        new.leadingTrivia = leadingTrivia
+        new.trailingTrivia = trailingTrivia
+        return (title ?? "use '\(text)'", Syntax(self), Syntax(new))
+    }
+}
+
+/// The property that a key path with one component names: `\.title`, `\Item.title`.
+struct KeyPathName {
+    let root: String?
+    let name: String
+
+    init?(_ expression: ExprSyntax) {
+        guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1,
+            let component = path.components.first?.component
+                .as(KeyPathPropertyComponentSyntax.self)
+        else { return nil }
+        root = path.root?.trimmedDescription
+        name = component.declName.baseName.text
+    }
+}
+#endif

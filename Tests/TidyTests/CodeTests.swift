@@ -1,0 +1,147 @@
+// What may stand in a source file: widths, lengths, unsafe code, calls that are banned.
+import Testing
+
+@Suite("Code") struct CodeTests {
+    /// The only files that may say `unsafe`. Each use carries its reason on the line above.
+    private static let fence: Set<String> = [
+        "Sources/VarveFormat/ByteReader.swift",
+        "Sources/VarveFormat/ByteWriter.swift",
+        "Sources/VarveFormat/BlockCompression.swift",
+        "Sources/VarveFormat/FrameHash.swift",
+        "Sources/VarveFormat/BlobHasher.swift",
+        "Sources/VarveIO/SystemCalls.swift",
+        "Sources/VarveIO/SharedPage.swift",
+        "Sources/VarveIO/AlignedBuffer.swift",
+        "Sources/VarveEngine/Tree/TreeNode.swift",
+    ]
+
+    /// Lines of the longest file allowed.
+    private static let fileLinesMax = 600
+    /// Lines of the longest function allowed, braces included. Is only lowered.
+    private static let functionLinesMax = 100
+
+    @Test("No line is longer than 100 columns") func linesFitInHundredColumns() {
+        for file in Repository.files where file.path.hasSuffix(".swift") {
+            for (index, line) in file.lines.enumerated() where line.count > 100 {
+                Issue.record("\(file.path):\(index + 1): \(line.count) columns")
+            }
+        }
+    }
+
+    @Test("No file is longer than the cap") func filesAreShort() {
+        for file in Repository.files {
+            #expect(
+                file.lines.count <= Self.fileLinesMax,
+                "\(file.path): \(file.lines.count) lines"
+            )
+        }
+    }
+
+    @Test("No function is longer than the cap") func functionsAreShort() {
+        for file in Repository.sources {
+            // swift-format puts the closing brace under the first letter of the declaration.
+            var open: (number: Int, indentation: Int)?
+            for (index, line) in file.lines.enumerated() {
+                let indentation = line.prefix { $0 == " " }.count
+                if let start = open {
+                    guard line.dropFirst(indentation).hasPrefix("}"),
+                        indentation == start.indentation
+                    else { continue }
+                    let length = index + 2 - start.number
+                    #expect(
+                        length <= Self.functionLinesMax,
+                        "\(file.path):\(start.number): a function of \(length) lines"
+                    )
+                    open = nil
+                } else if Self.beginsFunction(line.dropFirst(indentation)) {
+                    open = line.hasSuffix("}") ? nil : (index + 1, indentation)
+                }
+            }
+        }
+    }
+
+    @Test("Unsafe code stands in the files of the fence") func unsafeCodeStaysInsideTheFence() {
+        for file in Repository.sources where !Self.fence.contains(file.path) {
+            for (number, text) in file.codeLines where Self.words(text).contains("unsafe") {
+                Issue.record("\(file.path):\(number): unsafe code outside the fence")
+            }
+        }
+    }
+
+    @Test("No forced try, cast or unwrap and no trap by hand in the library")
+    func nothingIsForced() {
+        for file in Repository.sources {
+            for (number, text) in file.codeLines {
+                for banned in ["try!", "as! ", "fatalError(", "Ounchecked"] {
+                    #expect(!text.contains(banned), "\(file.path):\(number): \(banned)")
+                }
+            }
+        }
+    }
+
+    @Test("Clock and chance come through the seam") func clockAndChanceComeThroughTheSeam() {
+        let banned = [
+            "Date()", "Date.now", "gettimeofday", "clock_gettime", "ContinuousClock",
+            "SuspendingClock", ".random(in", ".random()", "SystemRandomNumberGenerator",
+            "randomElement()", "shuffled()", "shuffle()", "arc4random", "getrandom",
+        ]
+        let below = ["VarveBase", "VarveFormat", "VarveIO", "VarveEngine", "VarveRecords"]
+        for file in Repository.sources where below.contains(String(file.components[1])) {
+            if ["SystemCalls.swift"].contains(file.name) { continue }
+            for (number, text) in file.codeLines {
+                for call in banned where text.contains(call) {
+                    Issue.record("\(file.path):\(number): \(call) is banned below VarveObjects")
+                }
+            }
+        }
+    }
+
+    @Test("An unchecked Sendable stands in an extension of its own, with its reason")
+    func uncheckedSendableHasItsReason() {
+        for file in Repository.sources {
+            for (number, text) in file.codeLines where text.contains("@unchecked Sendable") {
+                let isExtension = text.hasPrefix("extension ") && text.hasSuffix("{}")
+                let above = number >= 2 ? file.lines[number - 2] : ""
+                #expect(
+                    isExtension && above.hasPrefix("//"),
+                    "\(file.path):\(number): not an extension of its own with a reason above it"
+                )
+            }
+        }
+    }
+
+    @Test("Nothing is left to be done later") func nothingIsLeftForLater() {
+        let marks = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "place" + "holder"]
+        for file in Repository.files {
+            for (index, line) in file.lines.enumerated() {
+                for mark in marks where line.lowercased().contains(mark.lowercased()) {
+                    Issue.record("\(file.path):\(index + 1): \(mark)")
+                }
+            }
+        }
+    }
+
+    @Test("Tests use Swift Testing") func testsUseSwiftTesting() {
+        for file in Repository.files {
+            for (number, module) in file.imports {
+                #expect(module != "XCTest", "\(file.path):\(number): XCTest")
+            }
+        }
+    }
+
+    private static func beginsFunction(_ line: Substring) -> Bool {
+        let words = line.split(separator: " ").prefix(8)
+        let modifiers: Set<Substring> = [
+            "public", "private", "fileprivate", "internal", "package", "static", "mutating",
+            "borrowing", "consuming", "nonisolated", "override", "final", "convenience",
+            "@inlinable", "@discardableResult", "@usableFromInline", "@MainActor",
+        ]
+        guard let first = words.first(where: { !modifiers.contains($0) && !$0.hasPrefix("@") })
+        else { return false }
+        return first == "func" || first.hasPrefix("init(") || first.hasPrefix("init<")
+    }
+
+    private static func words(_ text: String) -> [Substring] {
+        text.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+    }
+}

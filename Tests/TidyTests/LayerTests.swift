@@ -1,0 +1,124 @@
+// Which module may import which, in the library and in the tools.
+import Testing
+
+@Suite("Layers") struct LayerTests {
+    /// What each target may import of this package; the same table stands in docs/Architecture.md.
+    private static let allowed: [String: Set<String>] = [
+        "VarveBase": [],
+        "VarveFormat": ["CLZ4", "CVarve", "VarveBase"],
+        "VarveIO": ["CVarve", "VarveBase"],
+        "VarveEngine": ["VarveFormat", "VarveIO", "VarveBase"],
+        "VarveRecords": ["VarveEngine", "VarveFormat", "VarveBase"],
+        "VarveObjects": ["VarveRecords", "VarveEngine", "VarveBase"],
+        "VarveMacros": [],
+        "Varve": ["VarveObjects"],
+        "VarveInspection": ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"],
+        "VarveTesting": [
+            "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
+        ],
+    ]
+
+    /// Modules of others that a target may import besides those of the toolchain's core.
+    private static let foreign: [String: Set<String>] = [
+        "VarveObjects": ["Foundation", "Observation", "Dispatch"],
+        "Varve": ["Foundation"],
+        "VarveInspection": ["Foundation"],
+        "VarveTesting": ["Foundation"],
+        "VarveMacros": [
+            "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin",
+            "SwiftDiagnostics",
+        ],
+    ]
+
+    /// The products: all that a package in `tools/` may import of the library.
+    private static let products: Set<String> = [
+        "Varve", "VarveObjects", "VarveInspection", "VarveTesting",
+    ]
+
+    @Test("A target imports only the layers under it") func targetsImportOnlyTheLayersUnderThem() {
+        for file in Repository.sources {
+            let target = String(file.components[1])
+            guard let allowed = Self.allowed[target] else {
+                Issue.record("\(file.path): the target \(target) has no line in the layer table")
+                continue
+            }
+            for (number, module) in file.imports {
+                let isOurs = module.hasPrefix("Varve") || ["CLZ4", "CVarve"].contains(module)
+                guard isOurs else { continue }
+                #expect(
+                    allowed.contains(module),
+                    "\(file.path):\(number): \(target) must not import \(module)"
+                )
+            }
+        }
+    }
+
+    @Test("Foundation stays above VarveRecords, the C library in one file")
+    func foreignModulesStayWhereTheyBelong() {
+        let core: Set<String> = ["Swift", "Synchronization", "_Concurrency", "Builtin"]
+        let libraries: Set<String> = ["Glibc", "Musl", "Darwin", "Android", "WinSDK", "ucrt"]
+        for file in Repository.sources {
+            let target = String(file.components[1])
+            for (number, module) in file.imports {
+                if module.hasPrefix("Varve") || core.contains(module) { continue }
+                if module == "CLZ4" {
+                    #expect(
+                        file.name == "BlockCompression.swift",
+                        "\(file.path):\(number): only BlockCompression.swift imports CLZ4"
+                    )
+                } else if libraries.contains(module) {
+                    #expect(
+                        file.name == "SystemCalls.swift",
+                        "\(file.path):\(number): only SystemCalls.swift imports \(module)"
+                    )
+                } else if module != "CVarve" {
+                    #expect(
+                        Self.foreign[target]?.contains(module) == true,
+                        "\(file.path):\(number): \(target) must not import \(module)"
+                    )
+                }
+            }
+        }
+    }
+
+    @Test("The tools import products only") func toolsImportProductsOnly() {
+        for file in Repository.files where file.path.hasPrefix("tools/") {
+            for (number, module) in file.imports where Self.isLibrary(module) {
+                #expect(
+                    Self.products.contains(module),
+                    "\(file.path):\(number): \(module) is not a product"
+                )
+            }
+        }
+    }
+
+    @Test("VarveObjects works without macros, and its tests show it")
+    func objectTestsAreFreeOfMacros() {
+        for file in Repository.files where file.path.hasPrefix("Tests/VarveObjectsTests/") {
+            for (number, module) in file.imports {
+                #expect(module != "Varve", "\(file.path):\(number): must not import Varve")
+            }
+            for (number, text) in file.codeLines {
+                #expect(!text.contains("@Entity"), "\(file.path):\(number): must not use macros")
+            }
+        }
+    }
+
+    @Test("Only the plugin and its tests see swift-syntax, behind the trait")
+    func swiftSyntaxStaysInThePlugin() {
+        for file in Repository.files {
+            let isPlugin =
+                file.path.hasPrefix("Sources/VarveMacros/")
+                || file.path.hasPrefix("Tests/VarveMacrosTests/")
+            guard file.imports.contains(where: { $0.module.hasPrefix("SwiftSyntax") }) else {
+                continue
+            }
+            #expect(isPlugin, "\(file.path): imports swift-syntax")
+            #expect(file.lines.contains("#if Macros"), "\(file.path): stands outside the trait")
+        }
+    }
+
+    private static func isLibrary(_ module: String) -> Bool {
+        allowed[module] != nil || module == "CLZ4" || module == "CVarve"
+    }
+}

@@ -1,0 +1,362 @@
+// What @Entity and its companions become.
+#if Macros
+import Testing
+
+@Suite("Entity expansion") struct EntityTests {
+    @Test("Attributes become columns and accessors") func attributes() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                var timestamp: Date = .now
+                @Attribute(originalName: "name") var title: String = ""
+                var serial: UUID?
+                var note: String? = "x"
+                @Attribute(.required) var code: Int32
+                @Attribute(.externalStorage(above: 4096)) var data: Blob?
+                private var `default`: Bool = false
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    var timestamp: Date {
+                        get {
+                            storedValue(Self.columns.timestamp, \.timestamp)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.timestamp, \.timestamp)
+                        }
+                    }
+                    var title: String {
+                        get {
+                            storedValue(Self.columns.title, \.title)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.title, \.title)
+                        }
+                    }
+                    var serial: UUID? {
+                        get {
+                            storedValue(Self.columns.serial, \.serial)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.serial, \.serial)
+                        }
+                    }
+                    var note: String? {
+                        get {
+                            storedValue(Self.columns.note, \.note)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.note, \.note)
+                        }
+                    }
+                    var code: Int32 {
+                        get {
+                            storedValue(Self.columns.code, \.code)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.code, \.code)
+                        }
+                    }
+                    var data: Blob? {
+                        get {
+                            storedValue(Self.columns.data, \.data)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.data, \.data)
+                        }
+                    }
+                    private var `default`: Bool {
+                        get {
+                            storedValue(Self.columns.`default`, \.`default`)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.`default`, \.`default`)
+                        }
+                    }
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        let timestamp = Column<Item, Date>("timestamp", default: .now)
+                        let title = Column<Item, String>("title", default: "", originalName: "name")
+                        let serial = Column<Item, UUID?>("serial")
+                        let note = Column<Item, String?>("note", default: "x")
+                        let code = Column<Item, Int32>("code")
+                        let data = Column<Item, Blob?>("data", externalStorageAbove: 4096)
+                        fileprivate let `default` = Column<Item, Bool>("default", default: false)
+                    }
+
+                    static let columns = Columns()
+
+                    var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+
+    @Test("Relationships carry their inverse, rule and order") func relationships() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                @Relationship(inverse: \Picture.item, deleteRule: .deny) var picture: Picture?
+                @Relationship(inverse: \Tag.items, ordered: true) var tags: ToMany<Tag>
+                @Relationship var parent: Item?
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    var picture: Picture? {
+                        get {
+                            storedValue(Self.columns.picture, \.picture)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.picture, \.picture)
+                        }
+                    }
+                    var tags: ToMany<Tag> {
+                        get {
+                            storedValue(Self.columns.tags, \.tags)
+                        }
+                    }
+                    var parent: Item? {
+                        get {
+                            storedValue(Self.columns.parent, \.parent)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.parent, \.parent)
+                        }
+                    }
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        let picture = ToOneColumn<Item, Picture>("picture", inverse: "item", deleteRule: .deny)
+                        let tags = ToManyColumn<Item, Tag>("tags", inverse: "items", ordered: true)
+                        let parent = ToOneColumn<Item, Item>("parent")
+                    }
+
+                    static let columns = Columns()
+
+                    var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+
+    @Test("Indexes and constraints become lists") func indexes() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                #Index<Item>([\.first, \.second], [\Item.second], descending: [\.second])
+                #Unique<Item>([\.first], [\.first, \.second], onConflict: .upsert)
+                #Unique<Item>([\.second])
+                var first: Int = 0
+                var second: Int = 0
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    var first: Int {
+                        get {
+                            storedValue(Self.columns.first, \.first)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.first, \.first)
+                        }
+                    }
+                    var second: Int {
+                        get {
+                            storedValue(Self.columns.second, \.second)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.second, \.second)
+                        }
+                    }
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        let first = Column<Item, Int>("first", default: 0)
+                        let second = Column<Item, Int>("second", default: 0)
+                    }
+
+                    static let columns = Columns()
+
+                    static var indexes: [EntityIndex] {
+                        [
+                            EntityIndex(columns.first, columns.second.descending),
+                            EntityIndex(columns.second.descending),
+                        ]
+                    }
+
+                    static var uniqueConstraints: [EntityConstraint] {
+                        [
+                            EntityConstraint(columns.first, onConflict: .upsert),
+                            EntityConstraint(columns.first, columns.second, onConflict: .upsert),
+                            EntityConstraint(columns.second, onConflict: .error),
+                        ]
+                    }
+
+                    var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+
+    @Test("Static, computed and transient properties are left alone") func leftAlone() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                static let shared = 1
+                static var cached = [String]()
+                var words: [Int] { [] }
+                var both: [Int] {
+                    get { [] }
+                    set {}
+                }
+                @Transient var isExpanded = false
+                @Transient var shown: [Int]?
+                func validate(_ report: inout ValidationReport) {}
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    static let shared = 1
+                    static var cached = [String]()
+                    var words: [Int] { [] }
+                    var both: [Int] {
+                        get { [] }
+                        set {}
+                    }
+                    var isExpanded = false
+                    var shown: [Int]?
+                    func validate(_ report: inout ValidationReport) {}
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        init() {
+                        }
+                    }
+
+                    static let columns = Columns()
+
+                    var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+
+    @Test("A public entity gets public members") func publicEntity() {
+        expectExpansion(
+            #"""
+            @Entity(originalName: "Thing") public final class Item: ManagedObject {
+                public var title: String = ""
+                public private(set) var length: Int = 0
+                var hidden: Bool = false
+            }
+            """#,
+            becomes: #"""
+                public final class Item: ManagedObject {
+                    public var title: String {
+                        get {
+                            storedValue(Self.columns.title, \.title)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.title, \.title)
+                        }
+                    }
+                    public private(set) var length: Int {
+                        get {
+                            storedValue(Self.columns.length, \.length)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.length, \.length)
+                        }
+                    }
+                    var hidden: Bool {
+                        get {
+                            storedValue(Self.columns.hidden, \.hidden)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.hidden, \.hidden)
+                        }
+                    }
+
+                    public static let entityName = "Item"
+
+                    public static let originalEntityName: String? = "Thing"
+
+                    public struct Columns: Sendable {
+                        public let title = Column<Item, String>("title", default: "")
+                        public let length = Column<Item, Int>("length", default: 0)
+                        let hidden = Column<Item, Bool>("hidden", default: false)
+                        public init() {
+                        }
+                    }
+
+                    public static let columns = Columns()
+
+                    public var storage: ObjectStorage
+
+                    public init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+}
+#endif

@@ -1,0 +1,104 @@
+# Shared set-up of tools/demo, tools/test and .ci/run: Swift new enough, liblz4's header there.
+# Sourced, not run. Sets `root`, the folder of the clone.
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+swift_needed="6.3"
+
+say() { printf '%s\n' "$*"; }
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# The first two numbers of `swift --version`, or nothing.
+swift_version() {
+    swift --version 2>/dev/null </dev/null |
+        sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1
+}
+
+check_swift() {
+    local help="https://www.swift.org/install"
+    command -v swift >/dev/null 2>&1 ||
+        fail "No Swift found. Install Swift $swift_needed or newer: $help"
+    local found
+    found="$(swift_version)"
+    [ -n "$found" ] || fail "'swift --version' gives no version. Install Swift $swift_needed: $help"
+    local lowest
+    lowest="$(printf '%s\n%s\n' "$swift_needed" "$found" | sort -t. -k1,1n -k2,2n | head -n 1)"
+    [ "$lowest" = "$swift_needed" ] ||
+        fail "Swift $found is too old. Install Swift $swift_needed or newer: $help"
+}
+
+# Asks the C compiler of the toolchain, so that no place of the header has to be guessed.
+have_lz4() {
+    local compiler=clang
+    command -v clang >/dev/null 2>&1 || compiler=cc
+    local flags=""
+    if command -v pkg-config >/dev/null 2>&1; then
+        flags="$(pkg-config --cflags liblz4 2>/dev/null || true)"
+    fi
+    # shellcheck disable=SC2086
+    printf '#include <lz4.h>\n#include <lz4hc.h>\n' |
+        "$compiler" $flags -x c -fsyntax-only - >/dev/null 2>&1
+}
+
+# The command that installs liblz4's header here, or nothing when no known manager is there.
+lz4_command() {
+    if command -v apt-get >/dev/null 2>&1; then
+        say "apt-get install -y liblz4-dev"
+    elif command -v dnf >/dev/null 2>&1; then
+        say "dnf install -y lz4-devel"
+    elif command -v apk >/dev/null 2>&1; then
+        say "apk add lz4-dev"
+    elif command -v pacman >/dev/null 2>&1; then
+        say "pacman -S --noconfirm lz4"
+    elif command -v brew >/dev/null 2>&1; then
+        say "brew install lz4"
+    fi
+}
+
+check_lz4() {
+    if have_lz4; then return; fi
+    local command
+    command="$(lz4_command)"
+    [ -n "$command" ] || fail "The header of liblz4 (lz4.h) is missing. Install liblz4 with its headers."
+    local prefix="" written="$command"
+    case "$command" in
+    brew*) ;; # refuses to run as root and needs no right of its own
+    *)
+        if [ "$(id -u)" != 0 ]; then
+            written="sudo $command"
+            if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+                prefix="sudo -n"
+            else
+                fail "The header of liblz4 is missing. Run this, then start again: $written"
+            fi
+        fi
+        ;;
+    esac
+    say "The header of liblz4 is missing; installing it: $written"
+    # shellcheck disable=SC2086
+    if ! $prefix env DEBIAN_FRONTEND=noninteractive $command </dev/null >/tmp/varve-lz4.$$ 2>&1; then
+        case "$command" in
+        apt-get*)
+            # A fresh image has no package lists yet.
+            # shellcheck disable=SC2086
+            $prefix apt-get update </dev/null >>/tmp/varve-lz4.$$ 2>&1 || true
+            # shellcheck disable=SC2086
+            $prefix env DEBIAN_FRONTEND=noninteractive $command </dev/null >>/tmp/varve-lz4.$$ 2>&1 ||
+                true
+            ;;
+        esac
+    fi
+    if ! have_lz4; then
+        cat /tmp/varve-lz4.$$ >&2
+        rm -f /tmp/varve-lz4.$$
+        fail "Installing failed. Run this, then start again: $written"
+    fi
+    rm -f /tmp/varve-lz4.$$
+}
+
+set_up() {
+    check_swift
+    check_lz4
+}
