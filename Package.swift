@@ -105,6 +105,7 @@ let package = Package(
             dependencies: ["VarveObjects"],
             exclude: ["Snippets"]
         ),
+        .testTarget(name: "VarveTestingTests", dependencies: ["VarveTesting"]),
         .testTarget(name: "TidyTests"),
     ],
     swiftLanguageModes: [.v6]

@@ -140,9 +140,9 @@ struct PropertyReader {
         complaints.add(
             "unsupportedType",
             "'\(written.trimmedDescription)' cannot be stored: an attribute is a Bool, an integer, "
-                + "a Double or Float, a String, Date, UUID, URL, Data, Decimal, Blob?, an enum that "
-                + "is a StoredEnum, or an optional of these; mark a property that is not stored "
-                + "with @Transient",
+                + "a Double or Float, a String, Date, UUID, URL, Data, Decimal, Blob?, an enum "
+                + "that is a StoredEnum, or an optional of these; mark a property that is not "
+                + "stored with @Transient",
             at: written
         )
         return false

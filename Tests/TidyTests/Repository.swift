@@ -83,7 +83,7 @@ enum Repository {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Every source below `Sources`, `Tests` and `tools`, sorted by path. Build folders are left out.
+    /// Every source below `Sources`, `Tests` and `tools`, sorted by path, without build folders.
     static let files: [SourceFile] = {
         var found: [SourceFile] = []
         for top in ["Sources", "Tests", "tools"] {

@@ -110,19 +110,19 @@ import Testing
         expectExpansion(
             #"""
             @Entity final class Item: ManagedObject {
-                @Relationship(inverse: \Picture.item, deleteRule: .deny) var picture: Picture?
+                @Relationship(inverse: \Tag.item, deleteRule: .deny) var tag: Tag?
                 @Relationship(inverse: \Tag.items, ordered: true) var tags: ToMany<Tag>
                 @Relationship var parent: Item?
             }
             """#,
             becomes: #"""
                 final class Item: ManagedObject {
-                    var picture: Picture? {
+                    var tag: Tag? {
                         get {
-                            storedValue(Self.columns.picture, \.picture)
+                            storedValue(Self.columns.tag, \.tag)
                         }
                         set {
-                            setStoredValue(newValue, Self.columns.picture, \.picture)
+                            setStoredValue(newValue, Self.columns.tag, \.tag)
                         }
                     }
                     var tags: ToMany<Tag> {
@@ -142,7 +142,7 @@ import Testing
                     static let entityName = "Item"
 
                     struct Columns: Sendable {
-                        let picture = ToOneColumn<Item, Picture>("picture", inverse: "item", deleteRule: .deny)
+                        let tag = ToOneColumn<Item, Tag>("tag", inverse: "item", deleteRule: .deny)
                         let tags = ToManyColumn<Item, Tag>("tags", inverse: "items", ordered: true)
                         let parent = ToOneColumn<Item, Item>("parent")
                     }
