@@ -67,7 +67,8 @@ public protocol SortedFetchPeer: ItemPeer {
     func fetchFaults() throws -> List
     /// The sorted list for a reader who is going to use every property.
     func fetchFilled() throws -> List
-    /// Reads every property of every row.
+    /// Reads every property of every row. The ID counts as 0 in this sum: not every library has
+    /// one that is a number.
     func readEveryProperty(_ list: List) throws -> RowFold
 }
 

@@ -67,9 +67,9 @@ struct ItemRecord: Codable, FetchableRecord, PersistableRecord {
     }
 
     @inline(__always)
-    func fold(into fold: inout RowFold) {
+    func fold(as name: Int64? = nil, into fold: inout RowFold) {
         fold.add(
-            id: id,
+            id: name ?? id,
             timestamp: timestamp,
             title: title,
             note: note,
@@ -213,7 +213,7 @@ final class GRDBPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     func readEveryProperty(_ list: [ItemRecord]) throws -> RowFold {
         var fold = RowFold()
-        for record in list { record.fold(into: &fold) }
+        for record in list { record.fold(as: 0, into: &fold) }
         return fold
     }
 }

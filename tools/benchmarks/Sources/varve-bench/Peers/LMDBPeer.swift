@@ -125,7 +125,7 @@ final class LMDBPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
         var fold = RowFold()
         try read { transaction in
             try scan(transaction, byTimestamp) { key, _ in
-                try get(transaction, Self.trailingID(key), into: &fold)
+                try get(transaction, Self.trailingID(key), as: 0, into: &fold)
             }
         }
         return .folded(fold)
@@ -133,8 +133,13 @@ final class LMDBPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     func readEveryProperty(_ list: List) throws -> RowFold {
         switch list {
-        case .ids(let ids): try read(ids: ids)
-        case .folded(let fold): fold
+        case .folded(let fold): return fold
+        case .ids(let ids):
+            return try read { transaction in
+                var fold = RowFold()
+                for id in ids { try get(transaction, id, as: 0, into: &fold) }
+                return fold
+            }
         }
     }
 
@@ -143,6 +148,7 @@ final class LMDBPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
     private func get(
         _ transaction: LMDBLibrary.Handle,
         _ id: Int64,
+        as name: Int64? = nil,
         into fold: inout RowFold
     ) throws {
         var number = id
@@ -153,7 +159,7 @@ final class LMDBPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
         }
         if result == LMDBLibrary.notFound { return }
         try Self.check(result, "get")
-        PackedRow(bytes: value.bytes).fold(id: id, into: &fold)
+        PackedRow(bytes: value.bytes).fold(id: name ?? id, into: &fold)
     }
 
     private func put(

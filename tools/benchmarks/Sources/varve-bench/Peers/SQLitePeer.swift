@@ -82,9 +82,9 @@ final class SQLitePeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
     }
 
     @inline(__always)
-    private func read(_ id: Int64, into fold: inout RowFold) throws {
+    private func read(_ id: Int64, as name: Int64? = nil, into fold: inout RowFold) throws {
         sqlite3_bind_int64(byID.handle, 1, id)
-        if try byID.step() { byID.fold(into: &fold) }
+        if try byID.step() { byID.fold(as: name, into: &fold) }
         byID.reset()
     }
 
@@ -111,14 +111,17 @@ final class SQLitePeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
             "SELECT \(Self.columns) FROM item ORDER BY timestamp"
         )
         var fold = RowFold()
-        while try rows.step() { rows.fold(into: &fold) }
+        while try rows.step() { rows.fold(as: 0, into: &fold) }
         return .folded(fold)
     }
 
     func readEveryProperty(_ list: List) throws -> RowFold {
         switch list {
-        case .ids(let ids): try read(ids: ids)
-        case .folded(let fold): fold
+        case .ids(let ids):
+            var fold = RowFold()
+            for id in ids { try read(id, as: 0, into: &fold) }
+            return fold
+        case .folded(let fold): return fold
         }
     }
 }

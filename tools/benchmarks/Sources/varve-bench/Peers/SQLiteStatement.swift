@@ -100,11 +100,12 @@ final class SQLiteStatement {
         }
     }
 
-    /// Decodes every column of the row and adds it to a sum.
+    /// Decodes every column of the row and adds it to a sum, under another ID if one is given.
     @inline(__always)
-    func fold(into fold: inout RowFold) {
+    func fold(as id: Int64? = nil, into fold: inout RowFold) {
+        let own = sqlite3_column_int64(handle, 0)
         fold.add(
-            id: sqlite3_column_int64(handle, 0),
+            id: id ?? own,
             timestamp: sqlite3_column_double(handle, 1),
             title: RowFold.digest(bytes(2)),
             note: RowFold.digest(bytes(3)),
