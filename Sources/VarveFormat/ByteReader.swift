@@ -294,6 +294,13 @@ extension ByteReader {
     /// Validated UTF-8, or nil. The range must lie inside the array.
     public static func text(_ bytes: [UInt8], _ range: Range<Int>) -> String? {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            // A third of the time of the call below for texts of up to a hundred bytes.
+            guard let text = try? UTF8Span(validating: bytes.span.extracting(range)) else {
+                return nil
+            }
+            return String(copying: text)
+        }
         // Inside the buffer by the line above; the string copies the bytes.
         return unsafe bytes.withUnsafeBufferPointer {
             unsafe String(

@@ -18,12 +18,17 @@ public enum RowCoding {
         var count = values.count
         while count > 0, values[count - 1] == nil { count -= 1 }
         precondition(count <= columnsMax, "more columns than a row may have")
-        var tags = ByteWriter(capacity: 1 + count + 64)
-        tags.count(count)
-        var bodies = ByteWriter(capacity: 64)
-        for index in 0..<count { append(values[index], tags: &tags, bodies: &bodies) }
-        tags.raw(bodies.bytes)
-        return tags.bytes
+        // Tags first, bodies behind them, in one block of the right size.
+        var total = 2
+        for index in 0..<count {
+            let tag = RowTag.tag(of: values[index])
+            total += (tag < 0x80 ? 1 : 10) + RowTag.bodySize(tag)
+        }
+        var writer = ByteWriter(capacity: total)
+        writer.count(count)
+        for index in 0..<count { writer.varint(RowTag.tag(of: values[index])) }
+        for index in 0..<count { appendBody(values[index], to: &writer) }
+        return writer.bytes
     }
 
     /// The references of all blob columns, in column order.
@@ -71,88 +76,45 @@ public enum RowCoding {
         return columns.row()
     }
 
-    static func append(
-        _ value: StoredValue?,
-        tags: inout ByteWriter,
-        bodies: inout ByteWriter
-    ) {
-        guard let value else { return tags.varint(RowTag.absent) }
+    /// Appends what stands behind the tags for a value; its form follows from `RowTag.tag(of:)`.
+    static func appendBody(_ value: StoredValue?, to writer: inout ByteWriter) {
         switch value {
-        case .null: tags.varint(RowTag.null)
-        case .bool(let value): tags.varint(value ? RowTag.true : RowTag.false)
-        case .int(let value): append(value, &tags, &bodies)
-        case .float(let value):
-            tags.varint(RowTag.float)
-            bodies.f32(value)
-        case .double(let value):
-            tags.varint(RowTag.double)
-            bodies.f64(value)
-        case .date(let value):
-            tags.varint(RowTag.date)
-            bodies.f64(value)
-        case .text(let value):
-            tags.varint(RowTag.textBase + 2 * UInt64(value.utf8.count))
-            bodies.text(value)
-        case .data(let value):
-            tags.varint(RowTag.dataBase + 2 * UInt64(value.count))
-            bodies.raw(value)
+        case nil, .null, .bool: break
+        case .int(let value):
+            switch RowTag.tag(of: value) {
+            case RowTag.int8: writer.u8(UInt8(truncatingIfNeeded: value))
+            case RowTag.int16: writer.u16(UInt16(truncatingIfNeeded: value))
+            case RowTag.int32: writer.u32(UInt32(truncatingIfNeeded: value))
+            case RowTag.int64: writer.i64(value)
+            default: break
+            }
+        case .float(let value): writer.f32(value)
+        case .double(let value), .date(let value): writer.f64(value)
+        case .text(let value): writer.text(value)
+        case .data(let value): writer.raw(value)
         case .uuid(let value):
-            tags.varint(RowTag.uuid)
-            bodies.bigEndian64(value.high)
-            bodies.bigEndian64(value.low)
-        case .decimal(let value): append(value, &tags, &bodies)
+            writer.bigEndian64(value.high)
+            writer.bigEndian64(value.low)
+        case .decimal(let value): append(value, to: &writer)
         case .reference(let value):
             if let short = UInt32(exactly: value.rawValue) {
-                tags.varint(RowTag.reference32)
-                bodies.u32(short)
+                writer.u32(short)
             } else {
-                tags.varint(RowTag.reference64)
-                bodies.u64(value.rawValue)
+                writer.u64(value.rawValue)
             }
         case .blob(let value):
-            tags.varint(RowTag.blob)
-            bodies.digest(value.digest)
-            bodies.u64(value.length)
+            writer.digest(value.digest)
+            writer.u64(value.length)
         }
     }
 
-    private static func append(
-        _ value: Int64,
-        _ tags: inout ByteWriter,
-        _ bodies: inout ByteWriter
-    ) {
-        if value == 0 {
-            tags.varint(RowTag.zero)
-        } else if value == 1 {
-            tags.varint(RowTag.one)
-        } else if let short = Int8(exactly: value) {
-            tags.varint(RowTag.int8)
-            bodies.u8(UInt8(bitPattern: short))
-        } else if let short = Int16(exactly: value) {
-            tags.varint(RowTag.int16)
-            bodies.u16(UInt16(bitPattern: short))
-        } else if let short = Int32(exactly: value) {
-            tags.varint(RowTag.int32)
-            bodies.u32(UInt32(bitPattern: short))
-        } else {
-            tags.varint(RowTag.int64)
-            bodies.i64(value)
-        }
-    }
-
-    private static func append(
-        _ value: DecimalValue,
-        _ tags: inout ByteWriter,
-        _ bodies: inout ByteWriter
-    ) {
+    private static func append(_ value: DecimalValue, to writer: inout ByteWriter) {
         precondition(value.isCanonical, "a decimal that is not canonical")
-        let number = value.digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
-        let short = UInt64(exactly: number)
-        tags.varint(short == nil ? RowTag.decimal128 : RowTag.decimal64)
-        bodies.u8(value.isNegative ? 1 : 0)
-        bodies.u16(UInt16(bitPattern: value.exponent))
-        bodies.u64(UInt64(truncatingIfNeeded: number))
-        if short == nil { bodies.u64(UInt64(truncatingIfNeeded: number >> 64)) }
+        let number = RowTag.number(of: value)
+        writer.u8(value.isNegative ? 1 : 0)
+        writer.u16(UInt16(bitPattern: value.exponent))
+        writer.u64(UInt64(truncatingIfNeeded: number))
+        if UInt64(exactly: number) == nil { writer.u64(UInt64(truncatingIfNeeded: number >> 64)) }
     }
 }
 

@@ -65,7 +65,8 @@ public struct RowPatch: Sendable {
             let bit: UInt8 = 1 &<< UInt8(index & 7)
             precondition(bitmap[index / 8] & bit == 0, "a column that changes twice")
             bitmap[index / 8] |= bit
-            RowCoding.append(change.value, tags: &tags, bodies: &bodies)
+            tags.varint(RowTag.tag(of: change.value))
+            RowCoding.appendBody(change.value, to: &bodies)
         }
         var writer = ByteWriter(capacity: 2 + bitmap.count + tags.count + bodies.count)
         writer.count(count)

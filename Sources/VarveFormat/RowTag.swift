@@ -77,6 +77,42 @@ public enum RowTag {
         }
     }
 
+    /// The tag of a value; nil stands for a column that is not stored.
+    static func tag(of value: StoredValue?) -> UInt64 {
+        switch value {
+        case nil: absent
+        case .null: null
+        case .bool(let value): value ? `true` : `false`
+        case .int(let value): tag(of: value)
+        case .float: float
+        case .double: double
+        case .date: date
+        case .text(let value): textBase + 2 * UInt64(value.utf8.count)
+        case .data(let value): dataBase + 2 * UInt64(value.count)
+        case .uuid: uuid
+        case .decimal(let value):
+            UInt64(exactly: number(of: value)) == nil ? decimal128 : decimal64
+        case .reference(let value):
+            UInt32(exactly: value.rawValue) == nil ? reference64 : reference32
+        case .blob: blob
+        }
+    }
+
+    /// The tag of an integer: its shortest form.
+    static func tag(of value: Int64) -> UInt64 {
+        if value == 0 { return zero }
+        if value == 1 { return one }
+        if Int8(exactly: value) != nil { return int8 }
+        if Int16(exactly: value) != nil { return int16 }
+        if Int32(exactly: value) != nil { return int32 }
+        return int64
+    }
+
+    /// A decimal's digits as one number; canonical decimals have at most 38 of them.
+    static func number(of value: DecimalValue) -> UInt128 {
+        value.digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
+    }
+
     /// Whether a tag is that of text with its body in the row.
     @inlinable @inline(__always)
     public static func isText(_ tag: UInt64) -> Bool { tag >= textBase && tag & 1 == 0 }
