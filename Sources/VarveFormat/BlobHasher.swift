@@ -1,4 +1,4 @@
-// FENCE. SHA-256 of blob contents, through CVarve.
+// FENCE: SHA-256 of blob contents, through CVarve.
 //
 // Invariants
 // - A value: a copy goes on by itself.

@@ -1,4 +1,4 @@
-// FENCE. The only file that imports CLZ4.
+// FENCE: the only file that imports CLZ4.
 //
 // Invariants
 // - Compression is a pure function of the bytes and the level (of one liblz4).

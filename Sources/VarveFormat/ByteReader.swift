@@ -1,4 +1,4 @@
-// FENCE. The only loads from raw memory: a bounded cursor over an array of bytes.
+// FENCE: the only loads from raw memory: a bounded cursor over an array of bytes.
 //
 // Invariants
 // - `position <= end <= bytes.count` always.

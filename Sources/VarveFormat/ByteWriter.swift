@@ -1,4 +1,4 @@
-// FENCE. The only stores to raw memory: bytes appended to an array.
+// FENCE: the only stores to raw memory: bytes appended to an array.
 //
 // Invariants
 // - The mirror of ByteReader: what one function here appends, its namesake there reads.

@@ -1,4 +1,4 @@
-// FENCE. The 64-bit hash of frames, pages and bodies: XXH64 (Format.md, "The hash").
+// FENCE: the 64-bit hash of frames, pages and bodies: XXH64 (Format.md, "The hash").
 //
 // Invariants
 // - Pure: equal bytes and seed give equal hashes on every platform, whatever the byte order.

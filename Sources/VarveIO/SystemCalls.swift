@@ -1,4 +1,4 @@
-// FENCE. The only file that imports the C library: each call in one small function.
+// FENCE: the only file that imports the C library: each call in one small function.
 //
 // Invariants
 // - errno is captured on the line behind the call that sets it.

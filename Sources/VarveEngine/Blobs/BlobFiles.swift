@@ -1,0 +1,181 @@
+// The directory of large blobs: one file per blob, named by the SHA-256 of its content
+// (Format.md, "Blob directory").
+//
+// Invariants
+// - A file under a blob's name was synced before it got the name, and is never written again.
+// - A blob may be named by a commit only after `publish` has returned: its name is durable then.
+// - Entries whose names are not ours are ignored and left alone.
+// - Two blobs share a file only after their bytes have been compared.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+/// What can go wrong with a blob's file.
+enum BlobError: Error, Sendable {
+    /// No file of that name.
+    case missing(BlobReference)
+    /// A file that is not what its name or its reference says; `found` says how it differs.
+    case damaged(BlobReference, found: String)
+    /// The system refused.
+    case io(IOError)
+}
+
+/// The files of one store's blobs. The directory is created with the first of them.
+final class BlobFiles: Sendable {
+    /// Files being written are called this and 16 lowercase hex digits.
+    static let temporaryPrefix = "new-"
+    /// Bytes read or written at once.
+    static let pieceBytes = 256 << 10
+
+    private struct State {
+        var directory: (any StoreDirectory)?
+        /// The directory's own name may have been made by a process that died before it synced.
+        var isNameDurable = false
+    }
+    private let parent: any StoreDirectory
+    private let name: String
+    private let environment: any Environment
+    private let state = Mutex(State())
+
+    /// The directory `name` inside `parent`, which need not exist.
+    init(parent: any StoreDirectory, name: String, environment: any Environment) {
+        self.parent = parent
+        self.name = name
+        self.environment = environment
+    }
+
+    /// Starts a file; its name comes with its content.
+    func makeWriter() throws(BlobError) -> BlobFileWriter {
+        let directory = try required()
+        return try Self.io { () throws(IOError) in
+            let digits = String(environment.randomNumber(), radix: 16)
+            let padding = String(repeating: "0", count: 16 - digits.count)
+            return try BlobFileWriter(
+                in: directory,
+                temporaryName: Self.temporaryPrefix + padding + digits
+            )
+        }
+    }
+
+    /// Writes one blob that is in memory.
+    func write(_ bytes: [UInt8]) throws(BlobError) -> BlobReference {
+        let writer = try makeWriter()
+        try writer.append(bytes)
+        return try writer.finish()
+    }
+
+    /// Makes the names of all finished blobs durable, one that was found there included.
+    func publish() throws(BlobError) {
+        guard let directory = try existing() else { return }
+        try Self.io { () throws(IOError) in
+            try directory.sync()
+            if !state.withLock({ $0.isNameDurable }) {
+                try parent.sync()
+                state.withLock { $0.isNameDurable = true }
+            }
+        }
+    }
+
+    /// Opens a blob's file and checks its length.
+    func open(_ reference: BlobReference) throws(BlobError) -> BlobFileReader {
+        guard let directory = try existing() else { throw .missing(reference) }
+        return try BlobFileReader.open(reference, in: directory)
+    }
+
+    /// Whether a blob's file is there, with the right length.
+    func exists(_ reference: BlobReference) throws(BlobError) -> Bool {
+        do {
+            try open(reference).close()
+            return true
+        } catch {
+            switch error {
+            case .missing, .damaged: return false
+            case .io: throw error
+            }
+        }
+    }
+
+    /// Digests of all blob files, ascending.
+    func list() throws(BlobError) -> [BlobDigest] {
+        guard let directory = try existing() else { return [] }
+        return try Self.io { () throws(IOError) in
+            try directory.list().compactMap { BlobDigest(hexText: $0) }
+        }
+    }
+
+    /// Removes a blob's file. False when there was none.
+    @discardableResult
+    func remove(_ digest: BlobDigest) throws(BlobError) -> Bool {
+        guard let directory = try existing() else { return false }
+        return try Self.removeIfThere(digest.hexText, in: directory)
+    }
+
+    /// Removes what writers of dead processes left. No writer of the store may be at work.
+    /// - Returns: how many files there were.
+    @discardableResult
+    func removeLeftovers() throws(BlobError) -> Int {
+        guard let directory = try existing() else { return 0 }
+        let names = try Self.io { () throws(IOError) in try directory.list() }
+        var count = 0
+        for name in names where Self.isTemporary(name) {
+            if try Self.removeIfThere(name, in: directory) { count += 1 }
+        }
+        return count
+    }
+
+    /// Whether a name is one that a writer gives to an unfinished file.
+    static func isTemporary(_ name: String) -> Bool {
+        name.hasPrefix(temporaryPrefix) && name.utf8.count == temporaryPrefix.utf8.count + 16
+            && name.utf8.dropFirst(temporaryPrefix.utf8.count).allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+            }
+    }
+
+    // MARK: Helpers
+
+    private func existing() throws(BlobError) -> (any StoreDirectory)? {
+        do {
+            return try opened(create: false)
+        } catch {
+            if error.isMissing { return nil }
+            throw .io(error)
+        }
+    }
+
+    private func required() throws(BlobError) -> any StoreDirectory {
+        try Self.io { () throws(IOError) in try opened(create: true) }
+    }
+
+    private func opened(create: Bool) throws(IOError) -> any StoreDirectory {
+        try state.withLock { state throws(IOError) in
+            if let directory = state.directory { return directory }
+            let directory = try parent.directory(name, create: create)
+            state.directory = directory
+            return directory
+        }
+    }
+
+    private static func removeIfThere(
+        _ name: String,
+        in directory: any StoreDirectory
+    ) throws(BlobError) -> Bool {
+        do {
+            try directory.remove(name)
+            return true
+        } catch {
+            if error.isMissing { return false }
+            throw .io(error)
+        }
+    }
+
+    /// Runs calls to the system; their errors become this layer's.
+    static func io<R>(_ body: () throws(IOError) -> R) throws(BlobError) -> R {
+        do {
+            return try body()
+        } catch {
+            throw .io(error)
+        }
+    }
+}
