@@ -1,0 +1,234 @@
+// Changes to one tree inside one transaction: copy on write.
+//
+// Invariants
+// - A node is changed in place only when it carries the transaction's stamp; any other is copied.
+// - No node but an empty root leaf has no entry; no node weighs more than the split weight unless it
+//   has a single entry.
+// - An entry appended behind the last one splits 100/0, so that ascending inserts fill their leaves.
+
+internal import VarveBase
+
+struct TreeEditor {
+    let id: TreeID
+    let stamp: UInt64
+    let loader: any NodeLoading
+    /// A node above this weight is split; test stores use small ones.
+    let splitWeight: Int
+    var root: TreeRoot
+
+    var tree: Tree { Tree(id: id, root: root, loader: loader) }
+
+    private struct Step {
+        var node: TreeNode
+        var index: Int
+    }
+
+    // MARK: Put
+
+    /// Sets `key` to `value`; true when the key is new.
+    /// - Complexity: O(log n), plus a copy of each node on the way that the transaction has not
+    ///   changed yet.
+    @discardableResult
+    mutating func put(_ key: [UInt8], _ value: [UInt8]) throws(EngineError) -> Bool {
+        var path = try descend { node in node.childIndex(for: key) }
+        let leaf = path[path.count - 1].node
+        let (index, isEqual) = leaf.lowerBound(key)
+        if isEqual {
+            leaf.setValue(value, at: index)
+        } else {
+            leaf.insert(key, value, at: index)
+            addRows(1, along: path)
+        }
+        path[path.count - 1].index = index
+        split(along: &path)
+        return !isEqual
+    }
+
+    // MARK: Remove
+
+    /// Takes `key` out; false when it was not there.
+    /// - Complexity: as `put`.
+    @discardableResult
+    mutating func remove(_ key: [UInt8]) throws(EngineError) -> Bool {
+        guard try tree.value(key) != nil else { return false }
+        let path = try descend { node in node.childIndex(for: key) }
+        let leaf = path[path.count - 1].node
+        let (index, isEqual) = leaf.lowerBound(key)
+        precondition(isEqual, "found a moment ago")
+        leaf.remove(at: index)
+        subtractRow(along: path)
+        try rebalance(path)
+        return true
+    }
+
+    // MARK: Descent
+
+    /// The path to a leaf with every node on it changeable.
+    private mutating func descend(
+        _ choose: (TreeNode) -> Int
+    ) throws(EngineError) -> ContiguousArray<Step> {
+        var path: ContiguousArray<Step> = []
+        path.reserveCapacity(root.level + 1)
+        var node = try changeableRoot()
+        while !node.isLeaf {
+            let index = choose(node)
+            path.append(Step(node: node, index: index))
+            node = try changeableChild(of: node, at: index)
+        }
+        path.append(Step(node: node, index: 0))
+        return path
+    }
+
+    private mutating func changeableRoot() throws(EngineError) -> TreeNode {
+        let node: TreeNode
+        if let existing = try tree.rootNode() {
+            if existing.stamp == stamp { return existing }
+            node = copy(existing)
+        } else {
+            node = TreeNode(stamp: stamp, level: 0)
+        }
+        root.node = node
+        root.address = nil
+        return node
+    }
+
+    private func changeableChild(
+        of parent: TreeNode, at index: Int
+    ) throws(EngineError) -> TreeNode {
+        let existing = try tree.child(of: parent, at: index)
+        if existing.stamp == stamp { return existing }
+        let node = copy(existing)
+        parent.children[index].node = node
+        parent.children[index].address = nil
+        return node
+    }
+
+    private func copy(_ node: TreeNode) -> TreeNode {
+        TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
+    }
+
+    private mutating func addRows(_ count: UInt64, along path: ContiguousArray<Step>) {
+        for step in path.dropLast() { step.node.children[step.index].rows += count }
+        root.rows += count
+    }
+
+    private mutating func subtractRow(along path: ContiguousArray<Step>) {
+        for step in path.dropLast() { step.node.children[step.index].rows -= 1 }
+        root.rows -= 1
+    }
+
+    // MARK: Split
+
+    private mutating func split(along path: inout ContiguousArray<Step>) {
+        for depth in path.indices.reversed() {
+            let (node, index) = (path[depth].node, path[depth].index)
+            guard node.weight > splitWeight && node.count > 1 else { return }
+            let right = TreeNode(
+                stamp: stamp, level: node.level, capacity: max(node.weight / 2, 256))
+            let separator = divide(node, into: right, changed: index)
+            let pointer = ChildPointer(node: right, address: nil, rows: right.rows)
+            if depth == 0 {
+                growRoot(left: node, separator: separator, right: pointer)
+                return
+            }
+            let parent = path[depth - 1].node
+            let parentIndex = path[depth - 1].index
+            parent.children[parentIndex].rows -= pointer.rows
+            parent.insert(separator, [], at: parentIndex + 1)
+            parent.children.insert(pointer, at: parentIndex + 1)
+            path[depth - 1].index = parentIndex + 1
+        }
+    }
+
+    /// Moves the upper part of `node` to `right` and returns what separates them.
+    private func divide(_ node: TreeNode, into right: TreeNode, changed: Int) -> [UInt8] {
+        let cut: Int
+        if changed == node.count - 1 {
+            cut = node.count - 1
+        } else {
+            var weight = 0
+            var index = 0
+            while index < node.count - 1 && weight < node.weight / 2 {
+                weight += node.keyCount(index) + node.valueCount(index)
+                weight += TreeNode.slotSize + TreeNode.entryOverhead
+                index += 1
+            }
+            cut = max(1, index)
+        }
+        let last = node.key(cut - 1)
+        let first = node.key(cut)
+        right.appendEntries(of: node, from: cut, to: node.count)
+        if !node.isLeaf {
+            right.children = ContiguousArray(node.children[cut...])
+            node.children.removeSubrange(cut...)
+            right.setKey([], at: 0)
+        }
+        for index in (cut..<node.count).reversed() { node.remove(at: index) }
+        return node.isLeaf ? TreeNode.separator(left: last, right: first) : first
+    }
+
+    private mutating func growRoot(left: TreeNode, separator: [UInt8], right: ChildPointer) {
+        let top = TreeNode(stamp: stamp, level: left.level + 1)
+        precondition(top.level < Tree.depthMax, "a tree this deep cannot be written")
+        top.insert([], [], at: 0)
+        top.insert(separator, [], at: 1)
+        top.children = [
+            ChildPointer(node: left, address: nil, rows: root.rows - right.rows), right,
+        ]
+        root.node = top
+        root.level = top.level
+    }
+
+    // MARK: Merge
+
+    /// Mends what a removal left: empty nodes go, small ones join a neighbour.
+    private mutating func rebalance(_ path: ContiguousArray<Step>) throws(EngineError) {
+        for depth in path.indices.dropFirst().reversed() {
+            let node = path[depth].node
+            let parent = path[depth - 1].node
+            let index = path[depth - 1].index
+            if node.count == 0 {
+                parent.remove(at: index)
+                parent.children.remove(at: index)
+                if index == 0 && parent.count > 0 { parent.setKey([], at: 0) }
+            } else if node.weight < splitWeight / 4 {
+                if index > 0 {
+                    try merge(parent, left: index - 1)
+                } else if parent.count > 1 {
+                    try merge(parent, left: index)
+                }
+            }
+        }
+        try shrinkRoot()
+    }
+
+    /// Joins the children `left` and `left + 1` of `parent` when they fit well into one node.
+    private func merge(_ parent: TreeNode, left: Int) throws(EngineError) {
+        let second = try tree.child(of: parent, at: left + 1)
+        let first = try tree.child(of: parent, at: left)
+        guard first.weight + second.weight <= splitWeight * 3 / 4 else { return }
+        let target = try changeableChild(of: parent, at: left)
+        let boundary = target.count
+        target.appendEntries(of: second, from: 0, to: second.count)
+        if !target.isLeaf {
+            target.setKey(parent.key(left + 1), at: boundary)
+            target.children.append(contentsOf: second.children)
+        }
+        parent.children[left].rows += parent.children[left + 1].rows
+        parent.remove(at: left + 1)
+        parent.children.remove(at: left + 1)
+    }
+
+    private mutating func shrinkRoot() throws(EngineError) {
+        while let node = root.node, !node.isLeaf, node.count <= 1 {
+            guard let only = node.children.first else {
+                root = .empty
+                return
+            }
+            root.node = only.node
+            root.address = only.address
+            root.level = node.level - 1
+        }
+        if let node = root.node, node.isLeaf, node.count == 0 { root = .empty }
+    }
+}
