@@ -25,15 +25,6 @@ struct ChildPointer {
     var rows: UInt64
 }
 
-/// A page in the file as its parent vouches for it.
-struct PageAddress: Hashable, Sendable {
-    /// Offset of the frame; a multiple of 8.
-    var offset: FileOffset
-    /// Bytes of the frame's stored payload.
-    var storedLength: UInt32
-    /// XXH64 of the stored payload.
-    var payloadHash: UInt64
-}
 
 final class TreeNode {
     static let slotSize = 16

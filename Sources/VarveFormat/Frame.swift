@@ -1,0 +1,288 @@
+// Frames: what the log is made of.
+//
+//   header 32 | payload | zeros up to 8 | tail word 8
+//
+// Invariants
+// - A frame starts at a multiple of 8 and frames follow each other without a gap.
+// - The header hash binds the header to its place and its file; the payload hash to its file.
+// - Every 512-byte sector that a frame touches holds a byte of it that is not zero: a payload with
+//   512 zeros in a row is stored compressed. So a sector that was never written can be told apart.
+// Format.md, chapter "Frames".
+
+public import VarveBase
+
+/// What a frame holds.
+public enum FrameKind: UInt8, Sendable, CaseIterable {
+    /// A commit as row changes.
+    case delta = 1
+    /// A commit as roots of trees.
+    case tree = 2
+    /// Roots of trees without a change.
+    case checkpoint = 3
+    /// "All before me is synced."
+    case close = 4
+    /// One node of a tree.
+    case page = 5
+    /// One large value.
+    case value = 6
+
+    /// Whether the frame carries a commit record and is a link of the commit chain.
+    public var isCommitFrame: Bool { rawValue <= FrameKind.close.rawValue }
+
+    /// The most payload bytes that a reader accepts, compressed or not.
+    public var payloadBytesMax: Int {
+        switch self {
+        case .delta, .tree: 1 << 30
+        case .checkpoint, .close: 1 << 24
+        case .page: 1 << 26
+        case .value: 1 << 25
+        }
+    }
+}
+
+/// Flags of a frame.
+public struct FrameFlags: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: UInt8
+    /// Wraps bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The payload behind its uncompressed front is one LZ4 block.
+    public static let compressed = FrameFlags(rawValue: 1)
+    /// The commit changes rows.
+    public static let carriesChanges = FrameFlags(rawValue: 2)
+    /// The commit writes unproven commits again.
+    public static let settle = FrameFlags(rawValue: 4)
+    /// Reserved for encrypted payloads.
+    public static let encrypted = FrameFlags(rawValue: 8)
+    /// What this version understands.
+    public static let known: FrameFlags = [.compressed, .carriesChanges, .settle]
+}
+
+/// The first 32 bytes of a frame.
+public struct FrameHeader: Hashable, Sendable {
+    /// Bytes of the header.
+    public static let length = 32
+    /// Bytes of the word behind the payload.
+    public static let tailLength = 8
+    /// First two bytes, little-endian; not zero, so zeros are no frame.
+    public static let magic: UInt16 = 0x5646
+    /// Upper half of the tail word.
+    public static let tailMagic: UInt32 = 0x4C54_5246
+    /// Frames start at multiples of this.
+    public static let alignment: UInt64 = 8
+
+    /// What the payload is.
+    public var kind: FrameKind
+    /// How it is stored.
+    public var flags: FrameFlags
+    /// Payload bytes in the file.
+    public var storedLength: UInt32
+    /// Payload bytes after decompression.
+    public var rawLength: UInt32
+    /// Newest commit frame of the chain before this frame; 0 when there is none.
+    public var previousCommit: FileOffset
+    /// XXH64 of the stored payload, seeded with the file's seed.
+    public var payloadHash: UInt64
+
+    /// Joins the fields.
+    public init(
+        kind: FrameKind, flags: FrameFlags, storedLength: UInt32, rawLength: UInt32,
+        previousCommit: FileOffset, payloadHash: UInt64
+    ) {
+        self.kind = kind
+        self.flags = flags
+        self.storedLength = storedLength
+        self.rawLength = rawLength
+        self.previousCommit = previousCommit
+        self.payloadHash = payloadHash
+    }
+
+    /// Bytes of the whole frame: header, payload, padding, tail word.
+    public var frameLength: UInt64 {
+        UInt64(Self.length + Self.tailLength) + Self.padded(UInt64(storedLength))
+    }
+
+    static func padded(_ length: UInt64) -> UInt64 { (length + 7) & ~7 }
+
+    /// Appends the 32 bytes of a header that stands at `offset` of a file with `seed`.
+    public func append(to writer: inout ByteWriter, at offset: FileOffset, seed: UInt64) {
+        let start = writer.count
+        writer.u16(Self.magic)
+        writer.u8(kind.rawValue)
+        writer.u8(flags.rawValue)
+        writer.u32(storedLength)
+        writer.u32(rawLength)
+        writer.u32(0)
+        writer.u64(previousCommit.rawValue)
+        writer.u64(payloadHash)
+        let hash = FrameHash.xxh64(
+            writer.bytes, range: start..<(start + Self.length), seed: seed ^ offset.rawValue)
+        writer.patch(UInt32(truncatingIfNeeded: hash), at: start + 12)
+    }
+
+    /// Reads the header at `position` of `bytes`, which is `offset` in a file with `seed`.
+    ///
+    /// - Throws: `FormatError` when the bytes are no header of this place, or of an unknown kind.
+    public init(
+        decoding bytes: [UInt8], at position: Int, offset: FileOffset, seed: UInt64
+    ) throws(FormatError) {
+        let place = "frame \(offset.frameName)"
+        guard position >= 0, bytes.count - position >= Self.length else {
+            throw FormatError(
+                place: place, field: "header", found: "end of data", expected: "32 bytes")
+        }
+        var reader = ByteReader(
+            bytes, range: position..<(position + Self.length), place: place)
+        guard try reader.u16("magic") == Self.magic else {
+            throw reader.error("magic", "other bytes", "a frame")
+        }
+        let kindByte = try reader.u8("kind")
+        let flagByte = try reader.u8("flags")
+        storedLength = try reader.u32("stored length")
+        rawLength = try reader.u32("raw length")
+        let storedHash = try reader.u32("header hash")
+        previousCommit = FileOffset(try reader.u64("previous commit"))
+        payloadHash = try reader.u64("payload hash")
+
+        var copy = ByteWriter(capacity: Self.length)
+        copy.raw(bytes[position..<(position + 12)])
+        copy.u32(0)
+        copy.raw(bytes[(position + 16)..<(position + Self.length)])
+        let hash = FrameHash.xxh64(copy.bytes, seed: seed ^ offset.rawValue)
+        guard storedHash == UInt32(truncatingIfNeeded: hash) else {
+            throw reader.error("header hash", "another hash", "the hash of this header here")
+        }
+        guard let kind = FrameKind(rawValue: kindByte) else {
+            throw reader.error("kind", "\(kindByte)", "1 to 6")
+        }
+        self.kind = kind
+        flags = FrameFlags(rawValue: flagByte)
+        guard flags.isSubset(of: .known) else {
+            throw reader.error("flags", "\(flagByte)", "known flags")
+        }
+        guard storedLength <= kind.payloadBytesMax, rawLength <= kind.payloadBytesMax else {
+            throw reader.error(
+                "length", "\(max(storedLength, rawLength))", "at most \(kind.payloadBytesMax)")
+        }
+        guard offset.rawValue % Self.alignment == 0, previousCommit < offset else {
+            throw reader.error("previous commit", "a later frame", "an earlier one")
+        }
+    }
+
+    /// Whether bytes at `position` could be a header: the cheap test before `init(decoding:)`.
+    public static func mayStart(_ bytes: [UInt8], at position: Int) -> Bool {
+        position >= 0 && bytes.count - position >= length
+            && ByteReader.load16(bytes, position) == magic
+    }
+
+    /// Length of the frame that a tail word at `position` claims to end; nil when it is none.
+    public static func tailWord(_ bytes: [UInt8], at position: Int) -> UInt64? {
+        guard position >= 0, bytes.count - position >= tailLength,
+            ByteReader.load32(bytes, position + 4) == tailMagic
+        else { return nil }
+        return UInt64(ByteReader.load32(bytes, position)) * alignment
+    }
+}
+
+extension FileOffset {
+    /// The spelling of a frame's place everywhere: "p@" and the offset in lowercase hex.
+    public var frameName: String { "p@" + String(rawValue, radix: 16) }
+}
+
+/// Builds frames.
+public enum Frame {
+    /// A frame as its reader will need it.
+    public struct Placed: Hashable, Sendable {
+        /// Where it starts.
+        public var offset: FileOffset
+        /// Its header.
+        public var header: FrameHeader
+        /// The first byte behind it.
+        public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
+    }
+
+    /// Appends a whole frame.
+    ///
+    /// - Parameters:
+    ///   - front: payload bytes that are never compressed.
+    ///   - body: the rest of the payload; compressed when `compresses` is true and that saves an
+    ///     eighth, or when it has 512 zeros in a row.
+    ///   - offset: where the frame will stand; a multiple of 8.
+    /// - Complexity: O(payload).
+    public static func append(
+        to writer: inout ByteWriter, kind: FrameKind, flags: FrameFlags = [], front: [UInt8],
+        body: [UInt8], compresses: Bool, highCompression: Bool = false,
+        previousCommit: FileOffset, at offset: FileOffset, seed: UInt64
+    ) -> Placed {
+        precondition(offset.rawValue % FrameHeader.alignment == 0, "frames are aligned")
+        precondition(
+            front.count + body.count <= kind.payloadBytesMax, "the caller bounds its payloads")
+        var stored: [UInt8]?
+        if compresses {
+            stored = BlockCompression.compress(body, highCompression: highCompression)
+        }
+        if stored == nil && hasZeroSector(body) {
+            stored = BlockCompression.compressAlways(body)
+        }
+        var payload = ByteWriter(capacity: front.count + (stored ?? body).count)
+        payload.raw(front)
+        payload.raw(stored ?? body)
+        let header = FrameHeader(
+            kind: kind, flags: stored == nil ? flags : flags.union(.compressed),
+            storedLength: UInt32(payload.count), rawLength: UInt32(front.count + body.count),
+            previousCommit: previousCommit,
+            payloadHash: FrameHash.xxh64(payload.bytes, seed: seed))
+        let start = writer.count
+        writer.reserve(Int(header.frameLength))
+        header.append(to: &writer, at: offset, seed: seed)
+        writer.raw(payload.bytes)
+        writer.zeros(start + Int(header.frameLength) - FrameHeader.tailLength - writer.count)
+        writer.u32(UInt32(header.frameLength / FrameHeader.alignment))
+        writer.u32(FrameHeader.tailMagic)
+        return Placed(offset: offset, header: header)
+    }
+
+    /// Whether 512 zeros stand in a row.
+    static func hasZeroSector(_ bytes: [UInt8]) -> Bool {
+        // Any run of 512 zeros covers a multiple of 256 and the 256 bytes from there.
+        var start = 0
+        while start + 256 <= bytes.count {
+            if bytes[start] == 0 {
+                var end = start
+                while end < bytes.count && bytes[end] == 0 { end += 1 }
+                var begin = start
+                while begin > 0 && bytes[begin - 1] == 0 { begin -= 1 }
+                if end - begin >= 512 { return true }
+            }
+            start += 256
+        }
+        return false
+    }
+
+    /// The payload of a stored one: the front as it stands, the rest decompressed.
+    ///
+    /// - Throws: `FormatError` when a length does not fit. The caller checked the payload hash.
+    public static func rawPayload(
+        of stored: [UInt8], header: FrameHeader, frontLength: Int, place: String
+    ) throws(FormatError) -> [UInt8] {
+        guard header.flags.contains(.compressed) else {
+            guard header.rawLength == header.storedLength else {
+                throw FormatError(
+                    place: place, field: "raw length", found: "\(header.rawLength)",
+                    expected: "\(header.storedLength)")
+            }
+            return stored
+        }
+        guard frontLength <= stored.count, frontLength <= Int(header.rawLength) else {
+            throw FormatError(
+                place: place, field: "stored length", found: "\(stored.count)",
+                expected: "at least \(frontLength)")
+        }
+        let body = try BlockCompression.decompress(
+            stored, range: frontLength..<stored.count,
+            rawLength: Int(header.rawLength) - frontLength, limit: header.kind.payloadBytesMax,
+            place: place)
+        return Array(stored[0..<frontLength]) + body
+    }
+}

@@ -1,0 +1,153 @@
+// Payloads of TREE and CKPT frames behind the commit record: roots, and for TREE the changed IDs.
+//
+// Invariants
+// - Roots ascend by tree number; an empty tree has no root.
+// - Changed objects ascend inside their list; a list is runs of consecutive IDs.
+// Format.md, chapter "Roots".
+
+public import VarveBase
+
+/// Root of one tree in the file.
+public struct StoredRoot: Hashable, Sendable {
+    /// Whose root.
+    public var tree: TreeID
+    /// Level of the root node; 0 when it is a leaf.
+    public var level: UInt8
+    /// The root's page.
+    public var address: PageAddress
+    /// Entries in the tree.
+    public var rows: UInt64
+
+    /// Joins the fields.
+    public init(tree: TreeID, level: UInt8, address: PageAddress, rows: UInt64) {
+        self.tree = tree
+        self.level = level
+        self.address = address
+        self.rows = rows
+    }
+}
+
+/// Encoding of the list of roots.
+public enum TreeRoots {
+    /// Deepest tree that a reader accepts.
+    public static let levelMax: UInt8 = 15
+
+    /// Appends the number of roots and each root.
+    public static func append(_ roots: [StoredRoot], to writer: inout ByteWriter) {
+        writer.count(roots.count)
+        for root in roots {
+            writer.varint(UInt64(root.tree.rawValue))
+            writer.u8(root.level)
+            root.address.append(to: &writer)
+            writer.varint(root.rows)
+        }
+    }
+
+    /// Reads the list of a frame at `offset`.
+    public static func decode(
+        _ reader: inout ByteReader, offset: FileOffset
+    ) throws(FormatError) -> [StoredRoot] {
+        let count = try reader.count("root count", limit: reader.remaining / 12)
+        var roots: [StoredRoot] = []
+        roots.reserveCapacity(count)
+        for _ in 0..<count {
+            let number = try reader.varint("tree")
+            guard let tree = UInt32(exactly: number),
+                roots.last.map({ $0.tree.rawValue < tree }) ?? true
+            else { throw reader.error("tree", "\(number)", "a number above the one before") }
+            let level = try reader.u8("level")
+            guard level <= levelMax else {
+                throw reader.error("level", "\(level)", "at most \(levelMax)")
+            }
+            let address = try PageAddress(from: &reader, below: offset)
+            let rows = try reader.varint("rows")
+            roots.append(
+                StoredRoot(tree: TreeID(tree), level: level, address: address, rows: rows))
+        }
+        return roots
+    }
+}
+
+/// What happened to a row.
+public enum RowChangeKind: UInt8, Sendable, Hashable {
+    /// The row is new.
+    case inserted = 1
+    /// The row has other values.
+    case updated = 2
+    /// The row is gone.
+    case deleted = 3
+}
+
+/// The objects of one entity that one commit inserted, changed or deleted.
+public struct ChangedObjects: Hashable, Sendable {
+    /// Whose rows.
+    public var entity: EntityID
+    /// What happened to them.
+    public var kind: RowChangeKind
+    /// Which, ascending.
+    public var objects: [ObjectID]
+
+    /// Joins the fields.
+    public init(entity: EntityID, kind: RowChangeKind, objects: [ObjectID]) {
+        self.entity = entity
+        self.kind = kind
+        self.objects = objects
+    }
+
+    /// Appends the lists of one commit.
+    public static func append(_ lists: [ChangedObjects], to writer: inout ByteWriter) {
+        writer.count(lists.count)
+        for list in lists {
+            writer.varint(UInt64(list.entity.rawValue))
+            writer.u8(list.kind.rawValue)
+            var runs: [(first: UInt64, count: UInt64)] = []
+            for object in list.objects {
+                if let last = runs.last, last.first + last.count == object.rawValue {
+                    runs[runs.count - 1].count += 1
+                } else {
+                    runs.append((object.rawValue, 1))
+                }
+            }
+            writer.count(runs.count)
+            var end: UInt64 = 0
+            for run in runs {
+                writer.varint(run.first - end)
+                writer.varint(run.count)
+                end = run.first + run.count
+            }
+        }
+    }
+
+    /// Reads the lists of one commit; `limit` bounds the objects in all (the operation count).
+    public static func decode(
+        _ reader: inout ByteReader, limit: UInt64
+    ) throws(FormatError) -> [ChangedObjects] {
+        var lists: [ChangedObjects] = []
+        var total: UInt64 = 0
+        let count = try reader.count("list count", limit: reader.remaining / 3)
+        for _ in 0..<count {
+            let entity = try reader.varint("entity")
+            let kindByte = try reader.u8("kind")
+            guard let entity = UInt16(exactly: entity), let kind = RowChangeKind(rawValue: kindByte)
+            else { throw reader.error("changed objects", "kind \(kindByte)", "1 to 3") }
+            let runCount = try reader.count("run count", limit: reader.remaining / 2)
+            var objects: [ObjectID] = []
+            var end: UInt64 = 0
+            for _ in 0..<runCount {
+                let gap = try reader.varint("gap")
+                let length = try reader.varint("run length")
+                let (first, overflow) = end.addingReportingOverflow(gap)
+                let (last, tooLong) = first.addingReportingOverflow(length)
+                let (sum, tooMany) = total.addingReportingOverflow(length)
+                guard !overflow, !tooLong, !tooMany, sum <= limit else {
+                    throw reader.error("run", "too many objects", "at most \(limit)")
+                }
+                total = sum
+                end = last
+                for object in first..<last { objects.append(ObjectID(object)) }
+            }
+            lists.append(ChangedObjects(entity: EntityID(entity), kind: kind, objects: objects))
+        }
+        return lists
+    }
+}
