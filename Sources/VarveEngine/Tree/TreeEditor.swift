@@ -8,13 +8,23 @@
 
 internal import VarveBase
 
-struct TreeEditor {
+final class TreeEditor {
     let id: TreeID
     let stamp: UInt64
     let loader: any NodeLoading
     /// A node above this weight is split; test stores use small ones.
     let splitWeight: Int
     var root: TreeRoot
+
+    init(
+        id: TreeID, stamp: UInt64, loader: any NodeLoading, splitWeight: Int, root: TreeRoot
+    ) {
+        self.id = id
+        self.stamp = stamp
+        self.loader = loader
+        self.splitWeight = splitWeight
+        self.root = root
+    }
 
     var tree: Tree { Tree(id: id, root: root, loader: loader) }
 
@@ -29,7 +39,7 @@ struct TreeEditor {
     /// - Complexity: O(log n), plus a copy of each node on the way that the transaction has not
     ///   changed yet.
     @discardableResult
-    mutating func put(_ key: [UInt8], _ value: [UInt8]) throws(EngineError) -> Bool {
+    func put(_ key: [UInt8], _ value: [UInt8]) throws(EngineError) -> Bool {
         var path = try descend { node in node.childIndex(for: key) }
         let leaf = path[path.count - 1].node
         let (index, isEqual) = leaf.lowerBound(key)
@@ -49,7 +59,7 @@ struct TreeEditor {
     /// Takes `key` out; false when it was not there.
     /// - Complexity: as `put`.
     @discardableResult
-    mutating func remove(_ key: [UInt8]) throws(EngineError) -> Bool {
+    func remove(_ key: [UInt8]) throws(EngineError) -> Bool {
         guard try tree.value(key) != nil else { return false }
         let path = try descend { node in node.childIndex(for: key) }
         let leaf = path[path.count - 1].node
@@ -64,7 +74,7 @@ struct TreeEditor {
     // MARK: Descent
 
     /// The path to a leaf with every node on it changeable.
-    private mutating func descend(
+    private func descend(
         _ choose: (TreeNode) -> Int
     ) throws(EngineError) -> ContiguousArray<Step> {
         var path: ContiguousArray<Step> = []
@@ -79,7 +89,7 @@ struct TreeEditor {
         return path
     }
 
-    private mutating func changeableRoot() throws(EngineError) -> TreeNode {
+    private func changeableRoot() throws(EngineError) -> TreeNode {
         let node: TreeNode
         if let existing = try tree.rootNode() {
             if existing.stamp == stamp { return existing }
@@ -107,19 +117,19 @@ struct TreeEditor {
         TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
     }
 
-    private mutating func addRows(_ count: UInt64, along path: ContiguousArray<Step>) {
+    private func addRows(_ count: UInt64, along path: ContiguousArray<Step>) {
         for step in path.dropLast() { step.node.children[step.index].rows += count }
         root.rows += count
     }
 
-    private mutating func subtractRow(along path: ContiguousArray<Step>) {
+    private func subtractRow(along path: ContiguousArray<Step>) {
         for step in path.dropLast() { step.node.children[step.index].rows -= 1 }
         root.rows -= 1
     }
 
     // MARK: Split
 
-    private mutating func split(along path: inout ContiguousArray<Step>) {
+    private func split(along path: inout ContiguousArray<Step>) {
         for depth in path.indices.reversed() {
             let (node, index) = (path[depth].node, path[depth].index)
             guard node.weight > splitWeight && node.count > 1 else { return }
@@ -167,7 +177,7 @@ struct TreeEditor {
         return node.isLeaf ? TreeNode.separator(left: last, right: first) : first
     }
 
-    private mutating func growRoot(left: TreeNode, separator: [UInt8], right: ChildPointer) {
+    private func growRoot(left: TreeNode, separator: [UInt8], right: ChildPointer) {
         let top = TreeNode(stamp: stamp, level: left.level + 1)
         precondition(top.level < Tree.depthMax, "a tree this deep cannot be written")
         top.insert([], [], at: 0)
@@ -182,7 +192,7 @@ struct TreeEditor {
     // MARK: Merge
 
     /// Mends what a removal left: empty nodes go, small ones join a neighbour.
-    private mutating func rebalance(_ path: ContiguousArray<Step>) throws(EngineError) {
+    private func rebalance(_ path: ContiguousArray<Step>) throws(EngineError) {
         for depth in path.indices.dropFirst().reversed() {
             let node = path[depth].node
             let parent = path[depth - 1].node
@@ -219,7 +229,7 @@ struct TreeEditor {
         parent.children.remove(at: left + 1)
     }
 
-    private mutating func shrinkRoot() throws(EngineError) {
+    private func shrinkRoot() throws(EngineError) {
         while let node = root.node, !node.isLeaf, node.count <= 1 {
             guard let only = node.children.first else {
                 root = .empty

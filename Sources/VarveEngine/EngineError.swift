@@ -1,0 +1,102 @@
+// What the engine throws: one type, with the layer below as cause.
+
+public import VarveBase
+public import VarveFormat
+public import VarveIO
+
+/// An engine operation that could not be done.
+///
+/// One word in size, so that a throwing lookup returns its value in registers.
+public struct EngineError: Error, Sendable {
+    /// What kind of failure it is.
+    public enum Code: String, Sendable {
+        /// The file exists and is no store.
+        case notAStore
+        /// The store needs a newer version of this library.
+        case formatTooNew
+        /// There is no store of that name.
+        case missing
+        /// The folder of the store is missing.
+        case missingDirectory
+        /// Another writer has the store open.
+        case busy
+        /// Bytes that a commit vouches for are not what they should be.
+        case damaged
+        /// The newest commit is there but wrong; opening for writing refuses to pass over it.
+        case newestCommitDamaged
+        /// The system refused to read or write.
+        case ioFailed
+        /// No space is left; nothing was written.
+        case noSpace
+        /// The system does not allow it.
+        case permission
+        /// Writing to a store that was opened for reading.
+        case readOnly
+        /// The write or sync of a commit failed: whether it is on disk is known only after reopening.
+        case outcomeUnknown
+        /// An earlier failure of that kind: no more writes through this handle.
+        case poisoned
+        /// The engine is closed.
+        case closed
+        /// A size is over a published limit.
+        case limitExceeded
+        /// The caller's arguments do not fit the store.
+        case invalid
+        /// The file of a blob is missing.
+        case blobMissing
+        /// The content of a blob is not what its digest says.
+        case blobDamaged
+    }
+
+    private final class Content: Sendable {
+        let code: Code
+        let message: String
+        let place: FileOffset?
+        let cause: (any Error & Sendable)?
+        init(_ code: Code, _ message: String, _ place: FileOffset?, _ cause: (any Error & Sendable)?) {
+            self.code = code
+            self.message = message
+            self.place = place
+            self.cause = cause
+        }
+    }
+    private let content: Content
+
+    /// Joins the parts.
+    public init(
+        _ code: Code, _ message: String, place: FileOffset? = nil,
+        cause: (any Error & Sendable)? = nil
+    ) {
+        content = Content(code, message, place, cause)
+    }
+
+    /// What kind of failure it is.
+    public var code: Code { content.code }
+    /// One sentence; frames, kinds and names, never stored values.
+    public var message: String { content.message }
+    /// The frame at fault, as far as known.
+    public var place: FileOffset? { content.place }
+    /// The error of the layer below.
+    public var cause: (any Error & Sendable)? { content.cause }
+
+    static func damaged(_ message: String, place: FileOffset? = nil) -> EngineError {
+        EngineError(.damaged, message, place: place)
+    }
+
+    /// Bytes that do not fit the format, at a place that a commit vouches for.
+    static func damaged(_ error: FormatError, place: FileOffset? = nil) -> EngineError {
+        EngineError(.damaged, error.description, place: place, cause: error)
+    }
+
+    /// A refusal of the system while reading, opening or making room.
+    static func io(_ error: IOError) -> EngineError {
+        let code: Code =
+            if error.isNoSpace { .noSpace } else if error.isPermission { .permission } else { .ioFailed }
+        return EngineError(code, error.description, cause: error)
+    }
+}
+
+extension EngineError: CustomStringConvertible {
+    /// "code: message".
+    public var description: String { "\(code.rawValue): \(message)" }
+}

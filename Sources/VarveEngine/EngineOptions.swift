@@ -1,0 +1,95 @@
+public import VarveBase
+public import VarveFormat
+public import VarveIO
+
+/// Where a store lives.
+public enum StoreLocation: Sendable {
+    /// A file in a directory: "NAME.varve", with "NAME.varve-lock" and "NAME.varve-blobs" beside it.
+    case file(directory: String, name: String)
+    /// Nowhere: a store in memory that ends with its last handle.
+    case memory
+    /// A directory of the caller's: simulated disks of tests.
+    case directory(any StoreDirectory, name: String)
+}
+
+/// What to do when there is no store at the location.
+public enum OpenMode: Sendable {
+    /// Open a store that exists, for reading and writing.
+    case existing
+    /// Open it, or make an empty one.
+    case createIfMissing
+    /// Open it for reading only: no lock, no write, nothing is mended.
+    case readOnly
+}
+
+/// Settings of an engine. The defaults are those of docs/Choices.md.
+public struct EngineOptions: Sendable {
+    /// Log bytes after the last checkpoint that cause the next one: lower bound.
+    public var checkpointTailMin: UInt64 = 1 << 20
+    /// The same: upper bound. Between them an eighth of the live bytes.
+    public var checkpointTailMax: UInt64 = 8 << 20
+    /// Bytes of row changes above which a commit is written as TREE.
+    public var deltaBytesMax = 256 << 10
+    /// Zeros written and synced ahead of the log: lower and upper bound; between them an eighth of
+    /// the file.
+    public var tailRoomMin: UInt64 = 256 << 10
+    /// The same: upper bound.
+    public var tailRoomMax: UInt64 = 4 << 20
+    /// Body bytes above which a transaction's pages are written before its commit frame.
+    public var earlyWriteBytes = 8 << 20
+    /// Weight in bytes above which a node is split.
+    public var nodeWeightMax = 8 << 10
+    /// Bytes of decoded clean nodes kept in memory.
+    public var nodeCacheBytes = 16 << 20
+    /// A `String` or `Data` of more bytes leaves its row for a VALUE frame.
+    public var inlineValueBytesMax = 2 << 10
+    /// Random numbers, clocks and yield points.
+    public var environment: any Environment = SystemEnvironment()
+    /// Who creates the store, at most 64 bytes: kept in the file header.
+    public var creator = "varve"
+
+    /// The defaults.
+    public init() {}
+}
+
+/// Derives index entries from rows.
+///
+/// A pure function of the stored schema and the row's bytes: it runs at commit and again at every
+/// replay, so it must not depend on the app's code, the locale or the time.
+public protocol IndexDeriver: Sendable {
+    /// The tree of an entity's rows.
+    func tree(of entity: EntityID) throws(FormatError) -> TreeID
+    /// Columns that some index of the entity covers.
+    func indexedColumns(of entity: EntityID) -> [ColumnID]
+    /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries of
+    /// indexes that cover one of these columns. The order of indexes is the same for every row.
+    func entries(
+        entity: EntityID, object: ObjectID, row: [UInt8], changed: [ColumnID]?,
+        emit: (TreeID, [UInt8]) -> Void
+    ) throws(FormatError)
+}
+
+/// What the layer above gives the engine at open.
+public protocol EngineDelegate: Sendable {
+    /// The deriver for a stored schema.
+    func makeDeriver(schema: [UInt8]) throws(FormatError) -> any IndexDeriver
+    /// A commit is about to be seen by readers. Called with the writer lock held: must be short and
+    /// must not call the engine.
+    func willPublish(_ changes: CommitChanges)
+    /// Readers see the commit. Called with the writer lock held: must be short.
+    func didPublish(_ changes: CommitChanges)
+}
+
+/// What one commit changed, for caches and observers.
+public struct CommitChanges: Sendable {
+    /// The commit.
+    public var number: CommitNumber
+    /// Who made it.
+    public var author: String
+    /// Wall clock in microseconds since 1970.
+    public var timeMicroseconds: Int64
+    /// Changed objects by entity and kind; an object appears once.
+    public var objects: [ChangedObjects]
+    /// Whether the stored schema is another one.
+    public var schemaChanged: Bool
+}

@@ -1,0 +1,315 @@
+// Row changes applied to a state: the one way in, for transactions and for replay alike.
+//
+// Invariants
+// - Applying the same operations to the same state gives the same trees: index entries come from
+//   `IndexDeriver`, blob counts and large values from the rows themselves.
+// - The base state is never touched; dropping the editor drops every change.
+
+internal import VarveBase
+internal import VarveFormat
+
+final class StateEditor {
+    private(set) var base: StoreState
+    let number: CommitNumber
+    private let stamp: UInt64
+    private let loader: any NodeLoading
+    private let splitWeight: Int
+    private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
+
+    private var editors: [TreeID: TreeEditor] = [:]
+    private(set) var deriver: (any IndexDeriver)?
+    private(set) var schema: [UInt8]
+    private(set) var schemaVersion: UInt32
+
+    /// Large values of this transaction that are not in the file yet.
+    private(set) var pendingValues: [[UInt8]: PendingValue] = [:]
+    /// How the number of references to a blob changes.
+    private(set) var blobChanges: [BlobReference: Int64] = [:]
+
+    struct PendingValue {
+        var entity: EntityID
+        var object: ObjectID
+        var value: MovedValue
+    }
+
+    init(
+        base: StoreState, number: CommitNumber, stamp: UInt64, loader: any NodeLoading,
+        splitWeight: Int,
+        readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
+    ) {
+        self.base = base
+        self.number = number
+        self.stamp = stamp
+        self.loader = loader
+        self.splitWeight = splitWeight
+        self.readPlace = readPlace
+        deriver = base.deriver
+        schema = base.schema
+        schemaVersion = base.schemaVersion
+    }
+
+    /// The state with every change in it.
+    func finished() -> StoreState {
+        var state = base
+        state.number = number
+        state.schema = schema
+        state.schemaVersion = schemaVersion
+        state.deriver = deriver
+        for (id, editor) in editors {
+            state.trees[id] = editor.root.rows == 0 ? nil : editor.root
+        }
+        return state
+    }
+
+    func tree(_ id: TreeID) -> Tree {
+        editors[id]?.tree ?? base.tree(id, loader)
+    }
+
+    func editor(_ id: TreeID) -> TreeEditor {
+        if let existing = editors[id] { return existing }
+        let editor = TreeEditor(
+            id: id, stamp: stamp, loader: loader, splitWeight: splitWeight,
+            root: base.trees[id] ?? .empty)
+        editors[id] = editor
+        return editor
+    }
+
+    func setSchema(_ bytes: [UInt8], version: UInt32, deriver: any IndexDeriver) throws(EngineError) {
+        schema = bytes
+        schemaVersion = version
+        self.deriver = deriver
+        try editor(.catalog).put(EngineKeys.schema, bytes)
+        try editor(.catalog).put(EngineKeys.schema(version: version), bytes)
+    }
+
+    // MARK: Rows
+
+    /// The tree of an entity's rows.
+    func rowTree(_ entity: EntityID) throws(EngineError) -> TreeID {
+        guard let deriver else {
+            throw EngineError(.invalid, "the store has no schema yet, so it can hold no rows")
+        }
+        do throws(FormatError) {
+            return try deriver.tree(of: entity)
+        } catch {
+            throw EngineError(.invalid, error.description, cause: error)
+        }
+    }
+
+    /// Adds a row in stored form (large values already outside).
+    func insert(
+        _ entity: EntityID, _ object: ObjectID, stored: [UInt8], moved: [MovedValue]
+    ) throws(EngineError) {
+        for value in moved { keep(entity, object, value) }
+        let tree = try rowTree(entity)
+        guard try editor(tree).put(EngineKeys.object(object), versioned(stored)) else {
+            throw EngineError(
+                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) exists already")
+        }
+        let row = try derivable(entity, object, stored)
+        for (index, key) in try entries(entity, object, row, changed: nil) {
+            try editor(index).put(key, [])
+        }
+        try countBlobs(in: stored, by: 1)
+    }
+
+    /// Changes columns of a row. The patch is in stored form.
+    func update(
+        _ entity: EntityID, _ object: ObjectID, patch: RowPatch, moved: [MovedValue]
+    ) throws(EngineError) {
+        let rows = editor(try rowTree(entity))
+        guard let old = try rows.tree.row(object) else {
+            throw EngineError(
+                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
+        }
+        let new = try format { () throws(FormatError) in try patch.applied(to: old.bytes) }
+        let before = try derivable(entity, object, old.bytes)
+        let oldEntries = try entries(entity, object, before, changed: patch.columns)
+        // Values of changed columns that were outside and are replaced or gone.
+        let wasOutside = try format { () throws(FormatError) in
+            try RowCoding.outsideColumns(in: old.bytes)
+        }
+        for column in wasOutside where patch.columns.contains(column) {
+            try forget(entity, object, column)
+        }
+        for value in moved { keep(entity, object, value) }
+        try rows.put(EngineKeys.object(object), versioned(new))
+        let after = try derivable(entity, object, new)
+        let newEntries = try entries(entity, object, after, changed: patch.columns)
+        for (index, key) in oldEntries
+        where !newEntries.contains(where: { $0.0 == index && $0.1 == key }) {
+            try editor(index).remove(key)
+        }
+        for (index, key) in newEntries
+        where !oldEntries.contains(where: { $0.0 == index && $0.1 == key }) {
+            try editor(index).put(key, [])
+        }
+        try countBlobs(in: old.bytes, by: -1)
+        try countBlobs(in: new, by: 1)
+    }
+
+    /// Takes a row out.
+    func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
+        let rows = editor(try rowTree(entity))
+        guard let old = try rows.tree.row(object) else {
+            throw EngineError(
+                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
+        }
+        let row = try derivable(entity, object, old.bytes)
+        for (index, key) in try entries(entity, object, row, changed: nil) {
+            try editor(index).remove(key)
+        }
+        let outside = try format { () throws(FormatError) in
+            try RowCoding.outsideColumns(in: old.bytes)
+        }
+        for column in outside { try forget(entity, object, column) }
+        try rows.remove(EngineKeys.object(object))
+        try countBlobs(in: old.bytes, by: -1)
+    }
+
+    /// A large value as this state has it.
+    func largeValue(
+        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID
+    ) throws(EngineError) -> [UInt8] {
+        let key = EngineKeys.largeValue(entity, object, column)
+        if let pending = pendingValues[key] { return pending.value.bytes }
+        return try LargeValues.read(key, in: tree(.largeValues), readPlace)
+    }
+
+    // MARK: Places
+
+    /// Notes where a large value is now.
+    func place(
+        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID, at place: ValuePlace
+    ) throws(EngineError) {
+        var writer = ByteWriter(capacity: 20)
+        place.append(to: &writer)
+        let key = EngineKeys.largeValue(entity, object, column)
+        try editor(.largeValues).put(key, writer.bytes)
+        pendingValues[key] = nil
+    }
+
+    /// Brings the reference counts of blobs up to date. `places` knows the new ones.
+    func settleBlobs(places: [BlobReference: BlobEntry.Place]) throws(EngineError) {
+        // Ascending, so that two replays build the same pages.
+        for (reference, change) in blobChanges.sorted(by: { $0.key.digest < $1.key.digest })
+        where change != 0 {
+            let key = EngineKeys.digest(reference.digest)
+            let blobs = editor(.blobs)
+            var entry: BlobEntry
+            if let bytes = try blobs.tree.value(key) {
+                entry = try format { () throws(FormatError) in try BlobEntry(decoding: bytes) }
+            } else if let place = places[reference] {
+                entry = BlobEntry(references: 0, length: reference.length, place: place)
+            } else {
+                throw EngineError(
+                    .invalid, "a row names the blob \(reference.digest.hex), which was never written")
+            }
+            let count = Int64(clamping: entry.references) + change
+            guard count >= 0 else { throw .damaged("blob \(reference.digest.hex) is named too often") }
+            if count > 0 {
+                entry.references = UInt64(count)
+                try blobs.put(key, entry.encoded())
+            } else {
+                try blobs.remove(key)
+                if entry.place == .file {
+                    try editor(.droppedBlobs).put(
+                        EngineKeys.dropped(reference.digest, by: number), [])
+                }
+            }
+        }
+        blobChanges = [:]
+    }
+
+    // MARK: Steps
+
+    private func versioned(_ row: [UInt8]) -> [UInt8] {
+        var writer = ByteWriter(capacity: row.count + 4)
+        writer.varint(number.rawValue)
+        writer.raw(row)
+        return writer.bytes
+    }
+
+    private func keep(_ entity: EntityID, _ object: ObjectID, _ value: MovedValue) {
+        pendingValues[EngineKeys.largeValue(entity, object, value.column)] =
+            PendingValue(entity: entity, object: object, value: value)
+    }
+
+    private func forget(
+        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID
+    ) throws(EngineError) {
+        let key = EngineKeys.largeValue(entity, object, column)
+        pendingValues[key] = nil
+        try editor(.largeValues).remove(key)
+    }
+
+    /// The row with the large values back inside that an index needs; usually the row itself.
+    private func derivable(
+        _ entity: EntityID, _ object: ObjectID, _ stored: [UInt8]
+    ) throws(EngineError) -> [UInt8] {
+        guard let deriver else { return stored }
+        let outside = try format { () throws(FormatError) in
+            try RowCoding.outsideColumns(in: stored)
+        }
+        guard !outside.isEmpty else { return stored }
+        let indexed = deriver.indexedColumns(of: entity)
+        var values: [MovedValue] = []
+        let view = try format { () throws(FormatError) in try RowView(stored) }
+        for column in outside where indexed.contains(column) {
+            let kind = try format { () throws(FormatError) in
+                try view.outside(view.slot(column))
+            }
+            values.append(
+                MovedValue(
+                    column: column, isText: kind.isText,
+                    bytes: try largeValue(entity, object, column)))
+        }
+        if values.isEmpty { return stored }
+        return try format { () throws(FormatError) in
+            try RowCoding.movingInside(stored, values)
+        }
+    }
+
+    private func entries(
+        _ entity: EntityID, _ object: ObjectID, _ row: [UInt8], changed: [ColumnID]?
+    ) throws(EngineError) -> [(TreeID, [UInt8])] {
+        guard let deriver else { return [] }
+        var list: [(TreeID, [UInt8])] = []
+        try format { () throws(FormatError) in
+            try deriver.entries(entity: entity, object: object, row: row, changed: changed) {
+                tree, key in list.append((tree, key))
+            }
+        }
+        return list
+    }
+
+    private func countBlobs(in row: [UInt8], by change: Int64) throws(EngineError) {
+        let references = try format { () throws(FormatError) in
+            try RowCoding.blobReferences(in: row)
+        }
+        for reference in references { blobChanges[reference, default: 0] += change }
+    }
+
+    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
+    }
+}
+
+/// Reading values that left their rows.
+enum LargeValues {
+    static func read(
+        _ key: [UInt8], in tree: Tree, _ readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
+    ) throws(EngineError) -> [UInt8] {
+        guard let bytes = try tree.value(key) else {
+            throw .damaged("a row names a large value that the store does not have")
+        }
+        var reader = ByteReader(bytes, place: "large value")
+        let place: ValuePlace
+        do throws(FormatError) {
+            place = try ValuePlace(from: &reader, below: FileOffset(.max))
+        } catch {
+            throw .damaged(error)
+        }
+        return try readPlace(place)
+    }
+}

@@ -1,0 +1,133 @@
+// One state of the store: what a commit looks like to its readers.
+//
+// Invariants
+// - A published state never changes. It owns the nodes that exist in memory only.
+// - `deriver` belongs to `schema`.
+
+internal import VarveBase
+internal import VarveFormat
+
+struct StoreState: Sendable {
+    var number = CommitNumber(0)
+    var trees: [TreeID: TreeRoot] = [:]
+    var schema: [UInt8] = []
+    var schemaVersion: UInt32 = 0
+    var deriver: (any IndexDeriver)?
+
+    func tree(_ id: TreeID, _ loader: any NodeLoading) -> Tree {
+        Tree(id: id, root: trees[id] ?? .empty, loader: loader)
+    }
+}
+
+/// Keys of the engine's own trees.
+enum EngineKeys {
+    static let schema = [UInt8]("schema".utf8)
+
+    /// "schema/" and the version, big-endian: ascending by version.
+    static func schema(version: UInt32) -> [UInt8] {
+        var writer = ByteWriter(appendingTo: [UInt8]("schema/".utf8))
+        for shift in [24, 16, 8, 0] { writer.u8(UInt8(truncatingIfNeeded: version >> UInt32(shift))) }
+        return writer.bytes
+    }
+
+    /// Entity, object, column, all big-endian: the values of one row stand together.
+    static func largeValue(_ entity: EntityID, _ object: ObjectID, _ column: ColumnID) -> [UInt8] {
+        var writer = ByteWriter(capacity: 12)
+        writer.u16(entity.rawValue.byteSwapped)
+        writer.bigEndian64(object.rawValue)
+        writer.u16(column.rawValue.byteSwapped)
+        return writer.bytes
+    }
+
+    static func object(_ object: ObjectID) -> [UInt8] {
+        var writer = ByteWriter(capacity: 8)
+        writer.bigEndian64(object.rawValue)
+        return writer.bytes
+    }
+
+    static func digest(_ digest: BlobDigest) -> [UInt8] {
+        var writer = ByteWriter(capacity: 32)
+        let (first, second, third, fourth) = digest.words
+        for word in [first, second, third, fourth] { writer.bigEndian64(word) }
+        return writer.bytes
+    }
+
+    /// The commit that dropped the blob, then its digest: ascending by commit.
+    static func dropped(_ digest: BlobDigest, by commit: CommitNumber) -> [UInt8] {
+        var writer = ByteWriter(capacity: 40)
+        writer.bigEndian64(commit.rawValue)
+        writer.raw(Self.digest(digest))
+        return writer.bytes
+    }
+
+    static func dropped(
+        decoding key: [UInt8]
+    ) throws(FormatError) -> (commit: CommitNumber, digest: BlobDigest) {
+        var reader = ByteReader(key, place: "dropped blob")
+        let commit = CommitNumber(try reader.u64("commit").byteSwapped)
+        return (commit, try digest(&reader))
+    }
+
+    private static func digest(_ reader: inout ByteReader) throws(FormatError) -> BlobDigest {
+        let first = try reader.u64("digest").byteSwapped
+        let second = try reader.u64("digest").byteSwapped
+        let third = try reader.u64("digest").byteSwapped
+        let fourth = try reader.u64("digest").byteSwapped
+        try reader.finish("digest")
+        return BlobDigest(first, second, third, fourth)
+    }
+
+    static func digest(decoding key: [UInt8]) throws(FormatError) -> BlobDigest {
+        var reader = ByteReader(key, place: "blob key")
+        return try digest(&reader)
+    }
+}
+
+/// An entry of the tree `blobs`: how many rows name a blob and where its bytes are.
+struct BlobEntry: Hashable {
+    enum Place: Hashable {
+        case frame(ValuePlace)
+        case file
+    }
+    static let frameTag: UInt8 = 1
+    static let fileTag: UInt8 = 2
+
+    var references: UInt64
+    var length: UInt64
+    var place: Place
+
+    func encoded() -> [UInt8] {
+        var writer = ByteWriter(capacity: 32)
+        writer.varint(references)
+        writer.varint(length)
+        switch place {
+        case .frame(let place):
+            writer.u8(Self.frameTag)
+            place.append(to: &writer)
+        case .file:
+            writer.u8(Self.fileTag)
+        }
+        return writer.bytes
+    }
+
+    init(references: UInt64, length: UInt64, place: Place) {
+        self.references = references
+        self.length = length
+        self.place = place
+    }
+
+    init(decoding bytes: [UInt8]) throws(FormatError) {
+        var reader = ByteReader(bytes, place: "blob entry")
+        references = try reader.varint("references")
+        length = try reader.varint("length")
+        switch try reader.u8("place") {
+        case Self.frameTag:
+            place = .frame(try ValuePlace(from: &reader, below: FileOffset(.max)))
+        case Self.fileTag:
+            place = .file
+        case let other:
+            throw reader.error("place", "\(other)", "1 or 2")
+        }
+        try reader.finish("blob entry")
+    }
+}
