@@ -13,7 +13,7 @@ public enum StoreLocation: Sendable {
 }
 
 /// What to do when there is no store at the location.
-public enum OpenMode: Sendable {
+public enum StoreOpenMode: Sendable {
     /// Open a store that exists, for reading and writing.
     case existing
     /// Open it, or make an empty one.

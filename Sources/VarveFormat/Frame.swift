@@ -260,29 +260,34 @@ public enum Frame {
         return false
     }
 
-    /// The payload of a stored one: the front as it stands, the rest decompressed.
+    /// What stands behind the uncompressed front of a payload: the bytes to read and where.
     ///
+    /// - Parameters:
+    ///   - bytes: an array that holds the stored payload at `payload`.
+    ///   - frontLength: bytes that are never compressed.
     /// - Throws: `FormatError` when a length does not fit. The caller checked the payload hash.
-    public static func rawPayload(
-        of stored: [UInt8], header: FrameHeader, frontLength: Int, place: String
-    ) throws(FormatError) -> [UInt8] {
+    /// - Complexity: O(raw length) for a compressed payload, else O(1).
+    public static func body(
+        of bytes: [UInt8], payload: Range<Int>, header: FrameHeader, frontLength: Int, place: String
+    ) throws(FormatError) -> (bytes: [UInt8], range: Range<Int>) {
+        precondition(payload.lowerBound >= 0 && payload.upperBound <= bytes.count)
+        guard frontLength <= payload.count, frontLength <= Int(header.rawLength) else {
+            throw FormatError(
+                place: place, field: "stored length", found: "\(payload.count)",
+                expected: "at least \(frontLength)")
+        }
+        let stored = (payload.lowerBound + frontLength)..<payload.upperBound
         guard header.flags.contains(.compressed) else {
             guard header.rawLength == header.storedLength else {
                 throw FormatError(
                     place: place, field: "raw length", found: "\(header.rawLength)",
                     expected: "\(header.storedLength)")
             }
-            return stored
+            return (bytes, stored)
         }
-        guard frontLength <= stored.count, frontLength <= Int(header.rawLength) else {
-            throw FormatError(
-                place: place, field: "stored length", found: "\(stored.count)",
-                expected: "at least \(frontLength)")
-        }
-        let body = try BlockCompression.decompress(
-            stored, range: frontLength..<stored.count,
-            rawLength: Int(header.rawLength) - frontLength, limit: header.kind.payloadBytesMax,
-            place: place)
-        return Array(stored[0..<frontLength]) + body
+        let raw = try BlockCompression.decompress(
+            bytes, range: stored, rawLength: Int(header.rawLength) - frontLength,
+            limit: header.kind.payloadBytesMax, place: place)
+        return (raw, 0..<raw.count)
     }
 }

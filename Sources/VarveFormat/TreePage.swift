@@ -52,9 +52,9 @@ public struct PageHeader: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Reads the front of a page's payload.
-    public init(decoding payload: [UInt8], place: String) throws(FormatError) {
-        var reader = ByteReader(payload, place: place)
+    /// Reads the front of a page's payload, which lies at `range` of `bytes`.
+    public init(decoding bytes: [UInt8], range: Range<Int>, place: String) throws(FormatError) {
+        var reader = ByteReader(bytes, range: range, place: place)
         tree = TreeID(try reader.u32("tree"))
         level = try reader.u8("level")
         layout = try reader.u8("layout")
@@ -67,7 +67,7 @@ public struct PageHeader: Hashable, Sendable {
     }
 }
 
-/// Where the parts of a page's body lie in its raw payload.
+/// Where the parts of a page's body lie in the bytes it was read from.
 public struct PageBody: Sendable {
     /// What every key begins with.
     public var prefix: Range<Int>
@@ -78,15 +78,14 @@ public struct PageBody: Sendable {
     /// Each child of an inner page; empty for a leaf.
     public var children: [PageChild]
 
-    /// Reads the body of a raw payload whose frame starts at `offset`.
+    /// Reads the body that lies at `range` of `bytes`; its frame starts at `offset`.
     ///
     /// - Throws: `FormatError` when a length does not fit. The order of keys is for the caller.
     /// - Complexity: O(entries).
     public init(
-        decoding payload: [UInt8], header: PageHeader, offset: FileOffset
+        decoding bytes: [UInt8], range: Range<Int>, header: PageHeader, offset: FileOffset
     ) throws(FormatError) {
-        var reader = ByteReader(
-            payload, range: PageHeader.length..<payload.count, place: "page \(offset.frameName)")
+        var reader = ByteReader(bytes, range: range, place: "page \(offset.frameName)")
         let count = Int(header.count)
         let prefixLength = try reader.count("prefix length", limit: reader.remaining)
         prefix = try reader.range(count: prefixLength, "prefix")
@@ -187,9 +186,9 @@ public struct ValueHeader: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Reads the front of a value's payload.
-    public init(decoding payload: [UInt8], place: String) throws(FormatError) {
-        var reader = ByteReader(payload, place: place)
+    /// Reads the front of a value's payload, which lies at `range` of `bytes`.
+    public init(decoding bytes: [UInt8], range: Range<Int>, place: String) throws(FormatError) {
+        var reader = ByteReader(bytes, range: range, place: place)
         entity = EntityID(try reader.u16("entity"))
         column = ColumnID(try reader.u16("column"))
         guard try reader.u32("reserved") == 0 else {

@@ -21,10 +21,15 @@ final class StateEditor {
     private(set) var schema: [UInt8]
     private(set) var schemaVersion: UInt32
 
+    /// Replay only: where the commit put its large values, by key.
+    var incomingPlaces: [[UInt8]: ValuePlace] = [:]
     /// Large values of this transaction that are not in the file yet.
     private(set) var pendingValues: [[UInt8]: PendingValue] = [:]
     /// How the number of references to a blob changes.
     private(set) var blobChanges: [BlobReference: Int64] = [:]
+
+    /// Blobs that gained references, known once they are settled.
+    private(set) var newBlobs: [BlobReference] = []
 
     struct PendingValue {
         var entity: EntityID
@@ -65,6 +70,8 @@ final class StateEditor {
         editors[id]?.tree ?? base.tree(id, loader)
     }
 
+    func baseTree(_ id: TreeID) -> Tree { base.tree(id, loader) }
+
     func editor(_ id: TreeID) -> TreeEditor {
         if let existing = editors[id] { return existing }
         let editor = TreeEditor(
@@ -101,12 +108,13 @@ final class StateEditor {
         _ entity: EntityID, _ object: ObjectID, stored: [UInt8], moved: [MovedValue]
     ) throws(EngineError) {
         for value in moved { keep(entity, object, value) }
+        try takeIncoming(entity, object, stored, changed: nil)
         let tree = try rowTree(entity)
         guard try editor(tree).put(EngineKeys.object(object), versioned(stored)) else {
             throw EngineError(
                 .invalid, "object \(object.rawValue) of entity \(entity.rawValue) exists already")
         }
-        let row = try derivable(entity, object, stored)
+        let row = try derivableRow(entity, object, stored)
         for (index, key) in try entries(entity, object, row, changed: nil) {
             try editor(index).put(key, [])
         }
@@ -123,7 +131,7 @@ final class StateEditor {
                 .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
         }
         let new = try format { () throws(FormatError) in try patch.applied(to: old.bytes) }
-        let before = try derivable(entity, object, old.bytes)
+        let before = try derivableRow(entity, object, old.bytes)
         let oldEntries = try entries(entity, object, before, changed: patch.columns)
         // Values of changed columns that were outside and are replaced or gone.
         let wasOutside = try format { () throws(FormatError) in
@@ -133,8 +141,9 @@ final class StateEditor {
             try forget(entity, object, column)
         }
         for value in moved { keep(entity, object, value) }
+        try takeIncoming(entity, object, new, changed: patch.columns)
         try rows.put(EngineKeys.object(object), versioned(new))
-        let after = try derivable(entity, object, new)
+        let after = try derivableRow(entity, object, new)
         let newEntries = try entries(entity, object, after, changed: patch.columns)
         for (index, key) in oldEntries
         where !newEntries.contains(where: { $0.0 == index && $0.1 == key }) {
@@ -155,7 +164,7 @@ final class StateEditor {
             throw EngineError(
                 .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
         }
-        let row = try derivable(entity, object, old.bytes)
+        let row = try derivableRow(entity, object, old.bytes)
         for (index, key) in try entries(entity, object, row, changed: nil) {
             try editor(index).remove(key)
         }
@@ -189,6 +198,17 @@ final class StateEditor {
         pendingValues[key] = nil
     }
 
+    /// Blobs that this transaction names and the store does not have yet, ascending by digest.
+    func blobsWithoutPlace() throws(EngineError) -> [BlobReference] {
+        var list: [BlobReference] = []
+        for (reference, change) in blobChanges where change > 0 {
+            if try tree(.blobs).value(EngineKeys.digest(reference.digest)) == nil {
+                list.append(reference)
+            }
+        }
+        return list.sorted { $0.digest < $1.digest }
+    }
+
     /// Brings the reference counts of blobs up to date. `places` knows the new ones.
     func settleBlobs(places: [BlobReference: BlobEntry.Place]) throws(EngineError) {
         // Ascending, so that two replays build the same pages.
@@ -218,6 +238,7 @@ final class StateEditor {
                 }
             }
         }
+        newBlobs = blobChanges.compactMap { $0.value > 0 ? $0.key : nil }
         blobChanges = [:]
     }
 
@@ -235,6 +256,20 @@ final class StateEditor {
             PendingValue(entity: entity, object: object, value: value)
     }
 
+    /// Replay: large values that the row names get the places that the commit lists.
+    private func takeIncoming(
+        _ entity: EntityID, _ object: ObjectID, _ row: [UInt8], changed: [ColumnID]?
+    ) throws(EngineError) {
+        guard !incomingPlaces.isEmpty else { return }
+        let outside = try format { () throws(FormatError) in
+            try RowCoding.outsideColumns(in: row)
+        }
+        for column in outside where changed?.contains(column) ?? true {
+            let key = EngineKeys.largeValue(entity, object, column)
+            if let place = incomingPlaces[key] { try self.place(entity, object, column, at: place) }
+        }
+    }
+
     private func forget(
         _ entity: EntityID, _ object: ObjectID, _ column: ColumnID
     ) throws(EngineError) {
@@ -244,7 +279,7 @@ final class StateEditor {
     }
 
     /// The row with the large values back inside that an index needs; usually the row itself.
-    private func derivable(
+    func derivableRow(
         _ entity: EntityID, _ object: ObjectID, _ stored: [UInt8]
     ) throws(EngineError) -> [UInt8] {
         guard let deriver else { return stored }

@@ -1,0 +1,107 @@
+// Changed nodes become pages: for checkpoints, TREE commits and settles.
+//
+// Invariants
+// - Children are written before their parents, so every address points down the file.
+// - A node changed by many commits is written once.
+// - The clean state has the same contents as the one it was made from; the two share nothing that
+//   changes.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+struct PageWriter {
+    let commit: CommitNumber
+    let nodes: NodeStore
+    let flushBytes: Int
+    /// Pages at or above this place are written again although they are in the file: a settle.
+    let rewriteFrom: FileOffset?
+    /// What may go into the node cache once the batch is safely written.
+    private(set) var written: [(PageAddress, TreeNode)] = []
+    /// Stored bytes of the pages that were written.
+    private(set) var pageBytes: UInt64 = 0
+
+    init(
+        commit: CommitNumber, nodes: NodeStore, flushBytes: Int, rewriteFrom: FileOffset? = nil
+    ) {
+        self.commit = commit
+        self.nodes = nodes
+        self.flushBytes = flushBytes
+        self.rewriteFrom = rewriteFrom
+    }
+
+    /// Writes what is in memory only, and returns the state with addresses instead of nodes.
+    mutating func write(
+        _ state: StoreState, to log: inout LogWriter
+    ) throws(EngineError) -> StoreState {
+        var clean = state
+        // Ascending by tree, so that equal states give equal files.
+        for id in state.trees.keys.sorted() {
+            guard let root = state.trees[id] else { continue }
+            clean.trees[id] = try write(root, of: id, to: &log)
+        }
+        return clean
+    }
+
+    /// The roots of a clean state, for TREE and CKPT frames.
+    static func roots(of state: StoreState) -> [StoredRoot] {
+        state.trees.keys.sorted().map { id in
+            guard let root = state.trees[id], let address = root.address else {
+                preconditionFailure("a clean tree has an address")
+            }
+            return StoredRoot(
+                tree: id, level: UInt8(root.level), address: address, rows: root.rows)
+        }
+    }
+
+    private mutating func write(
+        _ root: TreeRoot, of tree: TreeID, to log: inout LogWriter
+    ) throws(EngineError) -> TreeRoot {
+        let pointer = ChildPointer(node: root.node, address: root.address, rows: root.rows)
+        let address = try write(pointer, of: tree, level: root.level, to: &log)
+        return TreeRoot(node: nil, address: address, level: root.level, rows: root.rows)
+    }
+
+    private mutating func write(
+        _ pointer: ChildPointer, of tree: TreeID, level: Int, to log: inout LogWriter
+    ) throws(EngineError) -> PageAddress {
+        let node: TreeNode
+        if let changed = pointer.node {
+            node = changed
+        } else {
+            guard let address = pointer.address else {
+                preconditionFailure("a child is in memory or in the file")
+            }
+            // Children lie below their parents: an old page has old pages only.
+            guard let limit = rewriteFrom, address.offset >= limit else { return address }
+            node = try nodes.load(address, tree: tree, level: level)
+        }
+        let clean: TreeNode
+        if node.isLeaf && node.stamp == TreeNode.cleanStamp {
+            clean = node
+        } else {
+            clean = TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0)
+            for index in clean.children.indices {
+                let child = node.children[index]
+                clean.children[index] = ChildPointer(
+                    node: nil,
+                    address: try write(child, of: tree, level: level - 1, to: &log),
+                    rows: child.rows)
+            }
+        }
+        let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)
+        let address = log.appendBody(.page, front: front, body: body, compresses: clean.isLeaf)
+        pageBytes += address.frameLength
+        written.append((address, clean))
+        if log.bufferedBytes > flushBytes {
+            try log.makeRoom()
+            do throws(IOError) { try log.flush() } catch { throw .io(error) }
+        }
+        return address
+    }
+
+    /// Gives the written nodes to the cache. To be called after a successful flush.
+    func keepNodes() {
+        for (address, node) in written { nodes.insert(node, at: address) }
+    }
+}

@@ -1,0 +1,90 @@
+// From an address to verified bytes.
+//
+// Invariants
+// - Bytes are handed on only after offset, length and hash of the address and the header agree.
+// - One read of the exact length per frame; a failed read is an error, never "absent".
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+/// One frame as it was read.
+struct FrameBytes {
+    var header: FrameHeader
+    /// The frame from its header on.
+    var bytes: [UInt8]
+    /// Where the stored payload lies in `bytes`.
+    var payload: Range<Int>
+    var offset: FileOffset
+
+    var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
+    var placed: Frame.Placed { Frame.Placed(offset: offset, header: header) }
+}
+
+struct LogReader: Sendable {
+    let file: any ReadOnlyFile
+    let seed: UInt64
+
+    /// The frame that `address` names, checked against it.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    func frame(_ address: PageAddress, kind: FrameKind) throws(EngineError) -> FrameBytes {
+        let count = FrameHeader.length + Int(address.storedLength)
+        guard address.storedLength <= kind.payloadBytesMax else {
+            throw .damaged("an address names \(address.storedLength) bytes", place: address.offset)
+        }
+        let bytes = try read(at: address.offset, count: count)
+        let header: FrameHeader
+        do throws(FormatError) {
+            header = try FrameHeader(decoding: bytes, at: 0, offset: address.offset, seed: seed)
+        } catch {
+            throw .damaged(error, place: address.offset)
+        }
+        guard header.kind == kind, header.storedLength == address.storedLength,
+            header.payloadHash == address.payloadHash, bytes.count == count
+        else {
+            throw .damaged(
+                "frame \(address.offset.frameName) is not the one its parent names",
+                place: address.offset)
+        }
+        let payload = FrameHeader.length..<count
+        guard FrameHash.xxh64(bytes, range: payload, seed: seed) == address.payloadHash else {
+            throw .damaged(
+                "frame \(address.offset.frameName) has another hash than its parent names",
+                place: address.offset)
+        }
+        return FrameBytes(header: header, bytes: bytes, payload: payload, offset: address.offset)
+    }
+
+    /// The value at a place: a large value or a small blob.
+    func value(_ place: ValuePlace) throws(EngineError) -> [UInt8] {
+        let frame = try frame(place.address, kind: .value)
+        let name = "value \(frame.offset.frameName)"
+        do throws(FormatError) {
+            _ = try ValueHeader(decoding: frame.bytes, range: frame.payload, place: name)
+            let (bytes, range) = try Frame.body(
+                of: frame.bytes, payload: frame.payload, header: frame.header,
+                frontLength: ValueHeader.length, place: name)
+            guard UInt64(range.count) == place.length else {
+                throw FormatError(
+                    place: name, field: "length", found: "\(range.count)",
+                    expected: "\(place.length)")
+            }
+            return Array(bytes[range])
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+    }
+
+    func read(at offset: FileOffset, count: Int) throws(EngineError) -> [UInt8] {
+        do throws(IOError) {
+            return try file.read(at: offset, count: count)
+        } catch {
+            throw .io(error)
+        }
+    }
+
+    func size() throws(EngineError) -> UInt64 {
+        do throws(IOError) { return try file.size() } catch { throw .io(error) }
+    }
+}

@@ -1,0 +1,290 @@
+// Opening and creating a store.
+//
+// Invariants
+// - A store that is being made has no name of its own until it is whole and on disk.
+// - Opening for reading takes no lock and writes nothing.
+// - Whoever may write has the writer's lock before he reads the log.
+
+internal import VarveBase
+internal import VarveFormat
+public import VarveIO
+
+extension Engine {
+    /// Suffixes of a store's names.
+    static let fileSuffix = ".varve"
+    static let lockSuffix = ".varve-lock"
+    static let blobSuffix = ".varve-blobs"
+    static let newSuffix = ".varve-new-"
+    /// IDs that an unclean end may have handed out without a trace: they are passed over.
+    static let objectIDJump: UInt64 = 1 << 20
+
+    /// Opens a store.
+    ///
+    /// - Parameters:
+    ///   - location: where it is. The name is given with or without ".varve".
+    ///   - mode: whether to create it, and whether it may be written.
+    /// - Throws: `missing`, `missingDirectory`, `permission`, `busy`, `notAStore`, `formatTooNew`,
+    ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`.
+    /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads.
+    public static func open(
+        _ location: StoreLocation, mode: StoreOpenMode = .createIfMissing,
+        options: EngineOptions = EngineOptions(), delegate: any EngineDelegate
+    ) throws(EngineError) -> Engine {
+        // 1. The directory and the name.
+        let (directory, name) = try place(location)
+        let fileName = name + fileSuffix
+        // 2. The writer's lock, so that nobody else mends or writes.
+        let isReadOnly = if case .readOnly = mode { true } else { false }
+        let exists = try io { () throws(IOError) in try directory.exists(fileName) }
+        if !exists {
+            guard case .createIfMissing = mode else {
+                throw EngineError(
+                    .missing, "there is no store named \(fileName) in \(directory.name)")
+            }
+        }
+        let lock = isReadOnly ? nil : try takeLock(directory, name)
+        // 3. A new store, when it is wanted.
+        if try !io({ () throws(IOError) in try directory.exists(fileName) }) {
+            try create(name, in: directory, options)
+        } else if !isReadOnly {
+            try removeLeftovers(name, in: directory)
+        }
+        // 4. The file and its header.
+        let file = try openFile(fileName, in: directory, isReadOnly)
+        let header = try readHeader(file, fileName)
+        // 5. The newest commit, and the state it stands for.
+        return try recover(
+            file, header, directory, name, lock, isReadOnly: isReadOnly, options, delegate)
+    }
+
+    private static func recover(
+        _ file: any StoreFile, _ header: FileHeader, _ directory: any StoreDirectory,
+        _ name: String, _ lock: (any FileLock)?, isReadOnly: Bool, _ options: EngineOptions,
+        _ delegate: any EngineDelegate
+    ) throws(EngineError) -> Engine {
+        let seed = header.fileSeed
+        let counters = EngineCounters()
+        let reader = LogReader(file: file, seed: seed)
+        let scan = LogScan(log: reader, size: try reader.size())
+        var recovered = try Recovery(scan: scan).run()
+        if !isReadOnly && !recovered.isClosed {
+            // What is read may be in the system's memory only: a sync and a fresh read show the
+            // disk's truth earlier. Neither proves anything; the settle below does.
+            try io { () throws(IOError) in try file.syncData() }
+            file.adviseDontNeed()
+            recovered = try Recovery(scan: scan).run()
+        }
+        let nodes = NodeStore(
+            log: reader, budget: options.nodeCacheBytes, counters: counters)
+        let stamp = TreeNode.cleanStamp + 1
+        let replay = Replay(
+            nodes: nodes, delegate: delegate, options: options, counters: counters, stamp: stamp)
+        var state = try replay.state(of: recovered.base)
+        for commit in recovered.replay { state = try replay.apply(commit, to: state) }
+        for commit in recovered.unsettled {
+            state =
+                commit.header.kind == .tree
+                ? try replay.state(of: commit) : try replay.apply(commit, to: state)
+        }
+        let end =
+            recovered.isClosed
+            ? recovered.newest.end
+            : FileOffset((recovered.dataEnd + 4095) & ~4095)
+        var log = LogWriter(
+            file: file, seed: seed, options: options, counters: counters, end: end,
+            durableEnd: recovered.durableEnd, lastCommit: recovered.proven.offset,
+            lastCommitHash: recovered.proven.header.payloadHash,
+            checkpoint: recovered.base.offset)
+        let epoch = options.environment.randomNumber()
+        let newest = recovered.newest.record
+        let highWater = recovered.isClosed
+            ? newest.objectIDHighWater
+            : newest.objectIDHighWater.addingReportingOverflow(objectIDJump).partialValue
+        var isDirty = state.trees.values.contains { $0.node != nil }
+        var liveBytes = newest.liveBytes
+        if !isReadOnly && !recovered.unsettled.isEmpty {
+            var record = CommitRecord()
+            record.number = state.number
+            record.epoch = epoch
+            record.clockMicroseconds = options.environment.wallClockMicroseconds()
+            record.liveBytes = newest.liveBytes
+            record.objectIDHighWater = highWater
+            record.schemaVersion = state.schemaVersion
+            let settle = Settle(
+                nodes: nodes, options: options, durableEnd: recovered.durableEnd)
+            state = try settle.run(
+                state, of: recovered.unsettled, record: record, stamp: stamp + 1, &log)
+            counters.settledCommits.add(
+                UInt64(recovered.unsettled.count), ordering: .relaxed)
+            isDirty = false
+            liveBytes = record.liveBytes
+        }
+        let blobStore = try BlobStore(
+            directory: directory, name: name + blobSuffix, isReadOnly: isReadOnly,
+            environment: options.environment)
+        return Engine(
+            directory: directory, fileName: name + fileSuffix, header: header, options: options,
+            delegate: delegate, nodes: nodes, counters: counters, blobStore: blobStore,
+            isReadOnly: isReadOnly, state: state,
+            writer: WriterState(
+                status: .open, log: log, epoch: epoch, stamp: stamp + 2, liveBytes: liveBytes,
+                lock: lock, file: file, isDirty: isDirty, isClosedCleanly: recovered.isClosed),
+            nextObjectID: max(highWater, 1))
+    }
+
+    // MARK: Steps
+
+    private static func place(
+        _ location: StoreLocation
+    ) throws(EngineError) -> (any StoreDirectory, String) {
+        func plain(_ name: String) -> String {
+            name.hasSuffix(fileSuffix) ? String(name.dropLast(fileSuffix.count)) : name
+        }
+        switch location {
+        case .memory: return (MemoryDirectory(), "memory")
+        case .directory(let directory, let name): return (directory, plain(name))
+        case .file(let path, let name):
+            do throws(IOError) {
+                return (try PosixDirectory(path: path), plain(name))
+            } catch {
+                if error.isMissing {
+                    throw EngineError(
+                        .missingDirectory, "the folder \(path) does not exist", cause: error)
+                }
+                throw .io(error)
+            }
+        }
+    }
+
+    private static func takeLock(
+        _ directory: any StoreDirectory, _ name: String
+    ) throws(EngineError) -> any FileLock {
+        do throws(IOError) {
+            return try directory.lockExclusive(name + lockSuffix, wait: false)
+        } catch {
+            if error.isHeld {
+                throw EngineError(
+                    .busy, "another writer has \(name + fileSuffix) open", cause: error)
+            }
+            throw .io(error)
+        }
+    }
+
+    private static func create(
+        _ name: String, in directory: any StoreDirectory, _ options: EngineOptions
+    ) throws(EngineError) {
+        let environment = options.environment
+        let random = environment.randomBytes(32)
+        func id(_ at: Int) -> UUIDValue {
+            var words: [UInt64] = [0, 0]
+            for index in 0..<16 { words[index / 8] = words[index / 8] << 8 | UInt64(random[at + index]) }
+            return UUIDValue(high: words[0], low: words[1])
+        }
+        let header = FileHeader(
+            storeID: id(0), fileID: id(16), generation: 1,
+            createdMicroseconds: environment.wallClockMicroseconds(), creator: options.creator)
+        var bytes = ByteWriter(capacity: 16 << 10)
+        bytes.raw(header.encoded())
+        bytes.raw(header.encoded())
+        var record = CommitRecord()
+        record.bodyStart = FileHeader.logStart
+        record.bodyHash = header.fileSeed
+        record.durableEnd = FileHeader.logStart
+        record.epoch = environment.randomNumber()
+        record.clockMicroseconds = environment.wallClockMicroseconds()
+        var roots = ByteWriter()
+        TreeRoots.append([], to: &roots)
+        _ = Frame.append(
+            to: &bytes, kind: .checkpoint, front: record.encoded(), body: roots.bytes,
+            compresses: false, previousCommit: FileOffset(0), at: FileHeader.logStart,
+            seed: header.fileSeed)
+        let suffix = environment.randomNumber()
+        let digits = String(suffix, radix: 16)
+        let temporary =
+            name + newSuffix + String(repeating: "0", count: 16 - digits.count) + digits
+        let content = bytes.bytes
+        try io { () throws(IOError) in
+            let file = try directory.openFile(temporary, mode: .createExclusive)
+            defer { file.close() }
+            try file.write(content, at: FileOffset(0))
+            try file.syncAll()
+            try directory.rename(temporary, to: name + fileSuffix, replacing: false)
+            try directory.sync()
+        }
+    }
+
+    /// Files of a creation that did not end: ours by name and by the lock that we hold.
+    private static func removeLeftovers(
+        _ name: String, in directory: any StoreDirectory
+    ) throws(EngineError) {
+        let prefix = name + newSuffix
+        try io { () throws(IOError) in
+            for entry in try directory.list()
+            where entry.hasPrefix(prefix) && entry.utf8.count == prefix.utf8.count + 16 {
+                try directory.remove(entry)
+            }
+        }
+    }
+
+    private static func openFile(
+        _ name: String, in directory: any StoreDirectory, _ isReadOnly: Bool
+    ) throws(EngineError) -> any StoreFile {
+        do throws(IOError) {
+            let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
+            let identity = try file.identity()
+            guard isReadOnly || identity.links == 1 else {
+                throw IOError(
+                    kind: .other, code: 0, operation: "open", name: name,
+                    reason: "the file has \(identity.links) names; copy a store with a backup")
+            }
+            return file
+        } catch {
+            if error.kind == .notRegular {
+                throw EngineError(.notAStore, "\(name) is not a regular file", cause: error)
+            }
+            throw .io(error)
+        }
+    }
+
+    /// Either copy of the header will do.
+    private static func readHeader(
+        _ file: any StoreFile, _ name: String
+    ) throws(EngineError) -> FileHeader {
+        var failure: FormatError?
+        for copy in [0, FileHeader.length] {
+            let bytes = try io { () throws(IOError) in
+                try file.read(at: FileOffset(UInt64(copy)), count: FileHeader.length)
+            }
+            do throws(FormatError) {
+                let header = try FileHeader(decoding: bytes)
+                guard header.readerNeeds <= FileHeader.currentVersion,
+                    header.writerNeeds <= FileHeader.currentVersion
+                else {
+                    throw FormatError(
+                        place: name, field: "version", found: "\(header.readerNeeds)",
+                        expected: "at most \(FileHeader.currentVersion)")
+                }
+                return header
+            } catch {
+                if error.field == "version" {
+                    throw EngineError(
+                        .formatTooNew,
+                        "\(name) needs format version \(error.found); this library knows "
+                            + "\(FileHeader.currentVersion)",
+                        cause: error)
+                }
+                failure = failure ?? error
+            }
+        }
+        let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
+        throw EngineError(
+            isStore ? .damaged : .notAStore,
+            isStore
+                ? "both copies of the header of \(name) are damaged" : "\(name) is not a Varve store",
+            cause: failure)
+    }
+
+    static func io<R>(_ body: () throws(IOError) -> R) throws(EngineError) -> R {
+        do throws(IOError) { return try body() } catch { throw .io(error) }
+    }
+}

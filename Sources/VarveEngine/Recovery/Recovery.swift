@@ -1,0 +1,216 @@
+// What opening finds: the newest commit, and whether what lies behind it is a torn tail or damage.
+//
+// Invariants
+// - Recovery writes nothing. What it accepts but cannot prove is written again by `settle`.
+// - A sound commit is never passed over; damage is refused, never rolled back in silence.
+// - Only a frame's `durableEnd` proves what lies below it.
+// The argument stands in docs/Durability.md.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+/// The result of reading a log.
+struct RecoveredLog {
+    /// The newest accepted commit frame.
+    var newest: ScannedCommit
+    /// The newest commit that a `durableEnd` proves; the chain goes on from here.
+    var proven: ScannedCommit
+    /// Accepted frames behind `proven`, oldest first.
+    var unproven: [ScannedCommit]
+    /// The TREE or CKPT whose roots the state starts from.
+    var base: ScannedCommit
+    /// DELTA commits after `base` up to `proven`, oldest first.
+    var replay: [ScannedCommit]
+    /// Everything below was synced once.
+    var durableEnd: FileOffset
+    /// The first byte behind everything that is not zero.
+    var dataEnd: UInt64
+
+    /// Whether the log ends with a CLOSE and nothing behind it.
+    var isClosed: Bool {
+        newest.header.kind == .close && newest.end.rawValue == dataEnd
+    }
+    /// Commits with changes that are accepted but not proven.
+    var unsettled: [ScannedCommit] { unproven.filter { $0.header.flags.contains(.carriesChanges) } }
+}
+
+struct Recovery {
+    let scan: LogScan
+
+    /// Reads the log's tail.
+    ///
+    /// - Throws: `damaged` (a byte below a `durableEnd` is wrong), `newestCommitDamaged` (the newest
+    ///   commit is all there and wrong), `ioFailed`.
+    /// - Complexity: O(bytes since the last checkpoint).
+    func run() throws(EngineError) -> RecoveredLog {
+        // 1. Where the data ends.
+        let dataEnd = try scan.dataEnd()
+        // 2. The newest commit whose chain is sound down to a proven frame.
+        var accepted: (ScannedCommit, Chain)?
+        var tried: Set<UInt64> = []
+        var failure: EngineError?
+        try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
+            // A body frame leads to the chain as well as a commit frame does.
+            let place = header.kind.isCommitFrame ? offset : header.previousCommit.rawValue
+            guard tried.insert(place).inserted,
+                let candidate = try scan.commit(at: FileOffset(place))
+            else { return true }
+            switch try chain(of: candidate) {
+            case .sound(let chain):
+                accepted = (candidate, chain)
+                return false
+            case .brokenBelowDurableEnd(let place):
+                failure = EngineError(
+                    .damaged,
+                    "the log is damaged at \(place.frameName), which was on disk before commit "
+                        + "\(candidate.record.number.rawValue) was written",
+                    place: place)
+                return false
+            case .brokenTail:
+                return true
+            }
+        }
+        if let failure { throw failure }
+        guard let (newest, chain) = accepted else {
+            throw .damaged("the log holds no sound commit", place: FileHeader.logStart)
+        }
+        // 3. What lies behind it: nothing, a torn tail, or a commit that has rotted.
+        try judge(from: newest.end.rawValue, to: dataEnd)
+        // 4. Where the state of the proven commit comes from.
+        let (base, replay) = try history(of: chain.proven)
+        return RecoveredLog(
+            newest: newest, proven: chain.proven, unproven: chain.unproven, base: base,
+            replay: replay, durableEnd: newest.record.durableEnd, dataEnd: dataEnd)
+    }
+
+    // MARK: Chain
+
+    private struct Chain {
+        var proven: ScannedCommit
+        var unproven: [ScannedCommit]
+    }
+
+    private enum Verdict {
+        case sound(Chain)
+        case brokenBelowDurableEnd(FileOffset)
+        case brokenTail
+    }
+
+    /// Follows the chain back to a frame that ends at or below the candidate's `durableEnd`.
+    private func chain(of candidate: ScannedCommit) throws(EngineError) -> Verdict {
+        let durableEnd = candidate.record.durableEnd
+        var unproven: [ScannedCommit] = []
+        var commit = candidate
+        // The first frame was synced before the file got its name.
+        while commit.end > durableEnd && commit.offset != FileHeader.logStart {
+            guard try scan.hasSoundBody(commit, checksPayloads: true) else {
+                return commit.record.bodyStart < durableEnd
+                    ? .brokenBelowDurableEnd(commit.record.bodyStart) : .brokenTail
+            }
+            unproven.append(commit)
+            guard let before = try scan.previous(of: commit) else {
+                let place = commit.header.previousCommit
+                return place < durableEnd ? .brokenBelowDurableEnd(place) : .brokenTail
+            }
+            commit = before
+        }
+        return .sound(Chain(proven: commit, unproven: unproven.reversed()))
+    }
+
+    /// From a proven commit back to the roots it stands on.
+    private func history(
+        of proven: ScannedCommit
+    ) throws(EngineError) -> (base: ScannedCommit, replay: [ScannedCommit]) {
+        var replay: [ScannedCommit] = []
+        var commit = proven
+        while commit.header.kind == .delta {
+            guard try scan.hasSoundBody(commit, checksPayloads: false) else {
+                throw .damaged(
+                    "the body of commit \(commit.record.number.rawValue) is damaged",
+                    place: commit.record.bodyStart)
+            }
+            replay.append(commit)
+            guard let before = try scan.previous(of: commit) else {
+                throw .damaged(
+                    "the commit before \(commit.record.number.rawValue) is damaged",
+                    place: commit.header.previousCommit)
+            }
+            commit = before
+        }
+        guard commit.header.kind == .tree || commit.header.kind == .checkpoint else {
+            throw .damaged("a commit stands on a CLOSE frame", place: commit.offset)
+        }
+        return (commit, replay.reversed())
+    }
+
+    // MARK: Torn or rotten
+
+    /// Judges the first frame behind the accepted commit that is not sound.
+    ///
+    /// A write that was torn over zeros leaves 512-byte sectors missing; rot leaves them all there
+    /// and wrong. Only the second is refused. A device that writes garbage inside a sector can make
+    /// the first look like the second: that costs a question, no data.
+    private func judge(from start: UInt64, to dataEnd: UInt64) throws(EngineError) {
+        var position = start
+        // Recovery itself leaves a gap of zeros up to the next 4 KiB behind doubtful bytes.
+        while position < dataEnd {
+            guard let header = try scan.header(at: position) else {
+                try judgeHeaderless(at: position, to: dataEnd)
+                return
+            }
+            let count = Int(header.frameLength)
+            let bytes = try scan.log.read(at: FileOffset(position), count: count)
+            let payload = FrameHeader.length..<(FrameHeader.length + Int(header.storedLength))
+            let isSound =
+                bytes.count == count
+                && FrameHash.xxh64(bytes, range: payload, seed: scan.log.seed)
+                    == header.payloadHash
+            if isSound {
+                position += header.frameLength
+                continue
+            }
+            if header.kind == .checkpoint || header.kind == .close
+                || header.flags.contains(.settle)
+            {
+                return
+            }
+            let tail = FrameHeader.tailWord(bytes, at: count - FrameHeader.tailLength)
+            if tail == header.frameLength && !hasMissingSector(bytes, at: position) {
+                throw rotten(FileOffset(position), count)
+            }
+            return
+        }
+    }
+
+    /// The header does not fit, but a tail word behind it may point back to exactly here.
+    private func judgeHeaderless(at position: UInt64, to dataEnd: UInt64) throws(EngineError) {
+        let count = dataEnd - position
+        guard count >= 40, count <= UInt64(FrameKind.delta.payloadBytesMax) else { return }
+        let bytes = try scan.log.read(at: FileOffset(position), count: Int(count))
+        guard bytes.count == Int(count),
+            FrameHeader.tailWord(bytes, at: bytes.count - FrameHeader.tailLength) == count,
+            !hasMissingSector(bytes, at: position)
+        else { return }
+        throw rotten(FileOffset(position), Int(count))
+    }
+
+    private func hasMissingSector(_ bytes: [UInt8], at offset: UInt64) -> Bool {
+        var start = 0
+        while start < bytes.count {
+            let sector = (offset + UInt64(start)) / 512
+            let end = min(bytes.count, Int((sector + 1) * 512 - offset))
+            if bytes[start..<end].allSatisfy({ $0 == 0 }) { return true }
+            start = end
+        }
+        return false
+    }
+
+    private func rotten(_ place: FileOffset, _ count: Int) -> EngineError {
+        EngineError(
+            .newestCommitDamaged,
+            "the newest commit at \(place.frameName) (\(count) bytes) is all there, but its bytes "
+                + "are wrong; opening for writing would roll it back",
+            place: place)
+    }
+}

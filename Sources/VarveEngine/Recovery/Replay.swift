@@ -1,0 +1,157 @@
+// From commit frames to a state: roots, then row changes.
+//
+// Invariants
+// - The same frames give the same state in every process: nothing but their bytes and the stored
+//   schema goes in.
+// - Nobody reads the state before the replay is done, so one stamp serves it all.
+
+internal import VarveBase
+internal import VarveFormat
+
+struct Replay {
+    let nodes: NodeStore
+    let delegate: any EngineDelegate
+    let options: EngineOptions
+    let counters: EngineCounters
+    let stamp: UInt64
+
+    /// The state that a TREE or CKPT frame describes.
+    func state(of commit: ScannedCommit) throws(EngineError) -> StoreState {
+        let (roots, _) = try Self.tree(of: commit)
+        var state = StoreState()
+        state.number = commit.record.number
+        state.schemaVersion = commit.record.schemaVersion
+        for root in roots {
+            state.trees[root.tree] = TreeRoot(
+                node: nil, address: root.address, level: Int(root.level), rows: root.rows)
+        }
+        state.schema = try state.tree(.catalog, nodes).value(EngineKeys.schema) ?? []
+        if !state.schema.isEmpty {
+            do throws(FormatError) {
+                state.deriver = try delegate.makeDeriver(schema: state.schema)
+            } catch {
+                throw .damaged(error, place: commit.offset)
+            }
+        }
+        return state
+    }
+
+    /// Roots and changed objects of a TREE, roots of a CKPT.
+    static func tree(
+        of commit: ScannedCommit
+    ) throws(EngineError) -> (roots: [StoredRoot], changes: [ChangedObjects]) {
+        do throws(FormatError) {
+            var reader = try bodyReader(commit)
+            let roots = try TreeRoots.decode(&reader, offset: commit.offset)
+            if commit.header.kind == .checkpoint { return (roots, []) }
+            let changes = try ChangedObjects.decode(
+                &reader, limit: UInt64(commit.record.operationCount))
+            return (roots, changes)
+        } catch {
+            throw .damaged(error, place: commit.offset)
+        }
+    }
+
+    /// The state after a DELTA commit.
+    func apply(_ commit: ScannedCommit, to state: StoreState) throws(EngineError) -> StoreState {
+        let log = nodes.log
+        let editor = StateEditor(
+            base: state, number: commit.record.number, stamp: stamp, loader: nodes,
+            splitWeight: options.nodeWeightMax,
+            readPlace: { place throws(EngineError) in try log.value(place) })
+        do {
+            try apply(commit, editor)
+        } catch let error as EngineError {
+            // A commit that was sound when it was written applies; anything else is damage.
+            throw error.code == .invalid
+                ? .damaged(error.message, place: commit.offset) : error
+        } catch {
+            preconditionFailure("only engine errors are thrown")
+        }
+        return editor.finished()
+    }
+
+    private func apply(_ commit: ScannedCommit, _ editor: StateEditor) throws(EngineError) {
+        var blobPlaces: [BlobReference: BlobEntry.Place] = [:]
+        var reader: ByteReader
+        let places: [NewPlace]
+        do throws(FormatError) {
+            reader = try Self.bodyReader(commit)
+            places = try DeltaOps.decodePlaces(&reader, below: commit.offset)
+        } catch {
+            throw .damaged(error, place: commit.offset)
+        }
+        for place in places {
+            switch place {
+            case .largeValue(let entity, let object, let column, let place):
+                editor.incomingPlaces[EngineKeys.largeValue(entity, object, column)] = place
+            case .blobFrame(let reference, let place): blobPlaces[reference] = .frame(place)
+            case .blobFile(let reference): blobPlaces[reference] = .file
+            }
+        }
+        let count: UInt64
+        do throws(FormatError) {
+            count = try reader.varint("operation count")
+        } catch {
+            throw .damaged(error, place: commit.offset)
+        }
+        for _ in 0..<count {
+            let operation: DeltaOperation
+            do throws(FormatError) {
+                operation = try DeltaOps.decodeOperation(&reader)
+            } catch {
+                throw .damaged(error, place: commit.offset)
+            }
+            switch operation {
+            case .insert(let entity, let object, let row):
+                try editor.insert(entity, object, stored: row, moved: [])
+            case .update(let entity, let object, let patch):
+                let parsed: RowPatch
+                do throws(FormatError) {
+                    parsed = try RowPatch(patch)
+                } catch {
+                    throw .damaged(error, place: commit.offset)
+                }
+                try editor.update(entity, object, patch: parsed, moved: [])
+            case .delete(let entity, let object): try editor.delete(entity, object)
+            case .put(let tree, let key, let value): try editor.editor(tree).put(key, value)
+            case .remove(let tree, let key): try editor.editor(tree).remove(key)
+            }
+        }
+        try editor.settleBlobs(places: blobPlaces)
+        counters.replayedOperations.add(count, ordering: .relaxed)
+    }
+
+    /// What one commit changed, from its own bytes.
+    static func changes(of commit: ScannedCommit) throws(EngineError) -> [ChangedObjects] {
+        switch commit.header.kind {
+        case .tree: return try tree(of: commit).changes
+        case .delta: break
+        default: return []
+        }
+        var merge = ChangeMerge()
+        do throws(FormatError) {
+            var reader = try bodyReader(commit)
+            _ = try DeltaOps.decodePlaces(&reader, below: commit.offset)
+            for _ in 0..<(try reader.varint("operation count")) {
+                switch try DeltaOps.decodeOperation(&reader) {
+                case .insert(let entity, let object, _): merge.add(entity, object, .inserted)
+                case .update(let entity, let object, _): merge.add(entity, object, .updated)
+                case .delete(let entity, let object): merge.add(entity, object, .deleted)
+                case .put, .remove: break
+                }
+            }
+        } catch {
+            throw .damaged(error, place: commit.offset)
+        }
+        return merge.lists
+    }
+
+    private static func bodyReader(_ commit: ScannedCommit) throws(FormatError) -> ByteReader {
+        let place = "commit \(commit.offset.frameName)"
+        let (bytes, range) = try Frame.body(
+            of: commit.frame.bytes, payload: commit.frame.payload, header: commit.header,
+            frontLength: commit.recordLength, place: place)
+        return ByteReader(bytes, range: range, place: place)
+    }
+}

@@ -1,0 +1,192 @@
+// Unproven commits written once more, so that what was accepted becomes certain.
+//
+// Invariants
+// - A settle chains to the newest proven commit and declares the old copies a void: it never builds
+//   on a frame that may not be on disk.
+// - Every byte of the new state that lies at or above the proven end is written again: changed
+//   nodes, pages, large values and small blobs.
+// - A crash inside a settle leaves the same choice to the next opening.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+struct Settle {
+    let nodes: NodeStore
+    let options: EngineOptions
+    let durableEnd: FileOffset
+
+    /// Appends and syncs the settle. Returns the clean state.
+    func run(
+        _ state: StoreState, of commits: [ScannedCommit], record: CommitRecord, stamp: UInt64,
+        _ log: inout LogWriter
+    ) throws(EngineError) -> StoreState {
+        let editor = StateEditor(
+            base: state, number: state.number, stamp: stamp, loader: nodes,
+            splitWeight: options.nodeWeightMax,
+            readPlace: { [nodes] place throws(EngineError) in try nodes.log.value(place) })
+        try copyValues(editor, &log)
+        var pages = PageWriter(
+            commit: state.number, nodes: nodes, flushBytes: options.earlyWriteBytes,
+            rewriteFrom: durableEnd)
+        let clean = try pages.write(editor.finished(), to: &log)
+        var body = ByteWriter(capacity: 1024)
+        TreeRoots.append(PageWriter.roots(of: clean), to: &body)
+        let changes = try Self.changes(of: commits)
+        ChangedObjects.append(changes, to: &body)
+        Self.append(absorbed: commits, to: &body)
+        var record = record
+        record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
+        record.liveBytes += pages.pageBytes
+        log.appendCommit(
+            .tree, flags: [.carriesChanges, .settle], record: record, body: body.bytes)
+        try log.makeRoom()
+        do throws(IOError) {
+            options.environment.yield("settle.write")
+            try log.flush()
+            options.environment.yield("settle.sync")
+            try log.sync()
+        } catch {
+            throw .io(error)
+        }
+        pages.keepNodes()
+        return clean
+    }
+
+    // MARK: Values
+
+    /// Copies VALUE frames whose bytes are not proven.
+    private func copyValues(_ editor: StateEditor, _ log: inout LogWriter) throws(EngineError) {
+        for id in [TreeID.largeValues, .blobs] {
+            var entries: [(key: [UInt8], value: [UInt8])] = []
+            let tree = editor.tree(id)
+            if let root = try changedRoot(tree) { try collect(root, tree, &entries) }
+            for (key, value) in entries {
+                try copy(key, value, of: id, editor, &log)
+            }
+        }
+    }
+
+    private func changedRoot(_ tree: Tree) throws(EngineError) -> TreeNode? {
+        if let node = tree.root.node { return node }
+        guard let address = tree.root.address, address.offset >= durableEnd else { return nil }
+        return try tree.rootNode()
+    }
+
+    /// Entries of leaves that are in memory only or not proven: all that can name a new frame.
+    private func collect(
+        _ node: TreeNode, _ tree: Tree, _ entries: inout [(key: [UInt8], value: [UInt8])]
+    ) throws(EngineError) {
+        if node.isLeaf {
+            for index in 0..<node.count { entries.append((node.key(index), node.value(index))) }
+            return
+        }
+        for index in node.children.indices {
+            let child = node.children[index]
+            if child.node == nil, let address = child.address, address.offset < durableEnd {
+                continue
+            }
+            try collect(try tree.child(of: node, at: index), tree, &entries)
+        }
+    }
+
+    private func copy(
+        _ key: [UInt8], _ value: [UInt8], of tree: TreeID, _ editor: StateEditor,
+        _ log: inout LogWriter
+    ) throws(EngineError) {
+        if tree == .blobs {
+            var entry = try format { () throws(FormatError) in try BlobEntry(decoding: value) }
+            guard case .frame(let place) = entry.place, place.address.offset >= durableEnd
+            else { return }
+            entry.place = .frame(try copy(place, &log))
+            try editor.editor(tree).put(key, entry.encoded())
+        } else {
+            let place = try format { () throws(FormatError) in
+                var reader = ByteReader(value, place: "large value")
+                return try ValuePlace(from: &reader, below: FileOffset(.max))
+            }
+            guard place.address.offset >= durableEnd else { return }
+            var writer = ByteWriter(capacity: 20)
+            try copy(place, &log).append(to: &writer)
+            try editor.editor(tree).put(key, writer.bytes)
+        }
+    }
+
+    /// Copies one VALUE frame; its bytes are checked on the way.
+    private func copy(
+        _ place: ValuePlace, _ log: inout LogWriter
+    ) throws(EngineError) -> ValuePlace {
+        let frame = try nodes.log.frame(place.address, kind: .value)
+        let front = Array(
+            frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))])
+        let (bytes, range) = try format { () throws(FormatError) in
+            try Frame.body(
+                of: frame.bytes, payload: frame.payload, header: frame.header,
+                frontLength: ValueHeader.length, place: frame.offset.frameName)
+        }
+        let address = log.appendBody(
+            .value, front: front, body: Array(bytes[range]),
+            compresses: frame.header.flags.contains(.compressed))
+        return ValuePlace(address: address, length: place.length)
+    }
+
+    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
+    }
+
+    // MARK: What was absorbed
+
+    private static func append(absorbed commits: [ScannedCommit], to writer: inout ByteWriter) {
+        writer.count(commits.count)
+        for commit in commits {
+            writer.varint(commit.record.number.rawValue)
+            writer.u64(commit.record.epoch)
+            writer.i64(commit.record.clockMicroseconds)
+            writer.sizedText(commit.record.author)
+        }
+    }
+
+    /// What all of them changed together, each object once.
+    private static func changes(
+        of commits: [ScannedCommit]
+    ) throws(EngineError) -> [ChangedObjects] {
+        var merge = ChangeMerge()
+        for commit in commits {
+            for list in try Replay.changes(of: commit) {
+                for object in list.objects { merge.add(list.entity, object, list.kind) }
+            }
+        }
+        return merge.lists
+    }
+}
+
+/// Several changes of one object as one.
+struct ChangeMerge {
+    private var kinds: [EntityID: [ObjectID: RowChangeKind]] = [:]
+
+    mutating func add(_ entity: EntityID, _ object: ObjectID, _ kind: RowChangeKind) {
+        let before = kinds[entity]?[object]
+        let merged: RowChangeKind? =
+            switch (before, kind) {
+            case (nil, _): kind
+            case (.inserted, .deleted): nil
+            case (.inserted, _): .inserted
+            case (.deleted, .inserted): .updated
+            case (_, .deleted): .deleted
+            case (.updated, _), (.deleted, .updated): .updated
+            }
+        kinds[entity, default: [:]][object] = merged
+    }
+
+    /// Ascending by entity, kind and object.
+    var lists: [ChangedObjects] {
+        kinds.keys.sorted().flatMap { entity in
+            let objects = kinds[entity] ?? [:]
+            return [RowChangeKind.inserted, .updated, .deleted].compactMap { kind in
+                let ids = objects.filter { $0.value == kind }.keys.sorted()
+                return ids.isEmpty
+                    ? nil : ChangedObjects(entity: entity, kind: kind, objects: ids)
+            }
+        }
+    }
+}

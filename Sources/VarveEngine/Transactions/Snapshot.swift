@@ -1,0 +1,86 @@
+// A read transaction: one retained state.
+//
+// Invariants
+// - Every read of a snapshot sees the same commit, whatever is written meanwhile.
+// - Holding a snapshot pins its commit until the last reference goes; it blocks nobody.
+
+public import VarveBase
+internal import VarveFormat
+
+/// The store as of one commit. Reads from any thread.
+public final class Snapshot: Sendable {
+    let state: StoreState
+    private let engine: Engine
+
+    init(state: StoreState, engine: Engine) {
+        self.state = state
+        self.engine = engine
+    }
+
+    deinit { engine.unpin(state.number) }
+
+    /// The commit that this snapshot shows.
+    public var number: CommitNumber { state.number }
+    /// The stored schema's bytes; empty in a store that was just created.
+    public var schema: [UInt8] { state.schema }
+    /// The stored schema's version; 0 in a store that was just created.
+    public var schemaVersion: UInt32 { state.schemaVersion }
+
+    private func tree(_ id: TreeID) -> Tree { state.tree(id, engine.nodes) }
+
+    /// One row of an entity's tree, or nil.
+    /// - Complexity: O(log n).
+    /// - Throws: `damaged`, `ioFailed`.
+    public func row(_ tree: TreeID, _ object: ObjectID) throws(EngineError) -> StoredRow? {
+        try self.tree(tree).row(object)
+    }
+
+    /// Rows of ascending object IDs in one pass; neighbours share a leaf.
+    ///
+    /// `body` gets the position in `objects` and the row, or nil where there is none.
+    /// - Complexity: O(IDs + leaves touched x depth).
+    public func rows(
+        _ tree: TreeID, _ objects: [ObjectID], _ body: (Int, StoredRow?) -> Void
+    ) throws(EngineError) {
+        try self.tree(tree).rows(objects, body)
+    }
+
+    /// The value of a key, or nil.
+    /// - Complexity: O(log n).
+    public func value(_ tree: TreeID, _ key: [UInt8]) throws(EngineError) -> [UInt8]? {
+        try self.tree(tree).value(key)
+    }
+
+    /// Number of entries. - Complexity: O(1).
+    public func count(_ tree: TreeID) -> UInt64 { state.trees[tree]?.rows ?? 0 }
+
+    /// Number of entries whose key is below `key`. - Complexity: O(log n).
+    public func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64 {
+        try self.tree(tree).position(of: key)
+    }
+
+    /// A cursor that stands nowhere yet.
+    public func cursor(_ tree: TreeID) -> TreeCursor { TreeCursor(self.tree(tree)) }
+
+    /// A `String`'s UTF-8 or a `Data`'s bytes that are kept outside their row.
+    ///
+    /// - Throws: `damaged` when the store has no such value, `ioFailed`.
+    public func largeValue(
+        entity: EntityID, object: ObjectID, column: ColumnID
+    ) throws(EngineError) -> [UInt8] {
+        let key = EngineKeys.largeValue(entity, object, column)
+        return try LargeValues.read(key, in: tree(.largeValues), engine.readPlace)
+    }
+
+    /// Where a blob's bytes are, or nil when no row of this commit names it.
+    func blobEntry(_ reference: BlobReference) throws(EngineError) -> BlobEntry? {
+        guard let bytes = try tree(.blobs).value(EngineKeys.digest(reference.digest)) else {
+            return nil
+        }
+        do throws(FormatError) {
+            return try BlobEntry(decoding: bytes)
+        } catch {
+            throw .damaged(error)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// A write transaction: row changes on a state that nobody else sees yet.
+//
+// Invariants
+// - Lives inside one `Engine.write` call, under the writer lock.
+// - Every change goes through `StateEditor` and, while the commit may still be a DELTA, into the
+//   list of operations; a replay of that list does the same again.
+
+public import VarveBase
+internal import VarveFormat
+
+/// Changes that become one commit, or nothing.
+public final class WriteTransaction {
+    let editor: StateEditor
+    private let loader: any NodeLoading
+    private let options: EngineOptions
+    private let delegate: any EngineDelegate
+    private(set) var operations = ByteWriter()
+    private(set) var operationCount: UInt64 = 0
+    /// True when the changes cannot or should not be written as DELTA.
+    private(set) var needsTree = false
+    private(set) var schemaChanged = false
+    private var changes: [EntityID: EntityChanges] = [:]
+
+    private struct EntityChanges {
+        var inserted: [ObjectID] = []
+        var updated: [ObjectID] = []
+        var deleted: [ObjectID] = []
+    }
+
+    init(
+        editor: StateEditor, loader: any NodeLoading, options: EngineOptions,
+        delegate: any EngineDelegate
+    ) {
+        self.editor = editor
+        self.loader = loader
+        self.options = options
+        self.delegate = delegate
+    }
+
+    /// The number that this commit will have.
+    public var number: CommitNumber { editor.number }
+    /// The stored schema's bytes as this transaction has them.
+    public var schema: [UInt8] { editor.schema }
+    /// Whether nothing was changed yet.
+    public var isEmpty: Bool { operationCount == 0 && !schemaChanged && !needsTree }
+
+    // MARK: Reading, as `Snapshot`, on the changed state
+
+    /// One row of an entity's tree, or nil. - Complexity: O(log n).
+    public func row(_ tree: TreeID, _ object: ObjectID) throws(EngineError) -> StoredRow? {
+        try editor.tree(tree).row(object)
+    }
+
+    /// Rows of ascending object IDs in one pass. - Complexity: O(IDs + leaves touched x depth).
+    public func rows(
+        _ tree: TreeID, _ objects: [ObjectID], _ body: (Int, StoredRow?) -> Void
+    ) throws(EngineError) {
+        try editor.tree(tree).rows(objects, body)
+    }
+
+    /// The value of a key, or nil. - Complexity: O(log n).
+    public func value(_ tree: TreeID, _ key: [UInt8]) throws(EngineError) -> [UInt8]? {
+        try editor.tree(tree).value(key)
+    }
+
+    /// Number of entries. - Complexity: O(1).
+    public func count(_ tree: TreeID) -> UInt64 { editor.tree(tree).root.rows }
+
+    /// Number of entries whose key is below `key`. - Complexity: O(log n).
+    public func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64 {
+        try editor.tree(tree).position(of: key)
+    }
+
+    /// A cursor over the present state. The next change makes it invalid: use it before.
+    public func cursor(_ tree: TreeID) -> TreeCursor { TreeCursor(editor.tree(tree)) }
+
+    /// A large value, also one that this transaction made.
+    public func largeValue(
+        entity: EntityID, object: ObjectID, column: ColumnID
+    ) throws(EngineError) -> [UInt8] {
+        try editor.largeValue(entity, object, column)
+    }
+
+    // MARK: Rows
+
+    /// Adds a row in the encoding of `RowCoding`, large values inside.
+    ///
+    /// - Throws: `invalid` when the object exists or a row names an unknown blob, `damaged`,
+    ///   `ioFailed`.
+    /// - Complexity: O(log n) for the row and for each index entry.
+    public func insert(
+        _ entity: EntityID, _ object: ObjectID, row: [UInt8]
+    ) throws(EngineError) {
+        let (stored, moved) = try format { () throws(FormatError) in
+            try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
+        }
+        try editor.insert(entity, object, stored: stored, moved: moved)
+        changes[entity, default: EntityChanges()].inserted.append(object)
+        log(.insert(entity: entity, object: object, row: stored))
+    }
+
+    /// Changes columns of a row; `patch` in the encoding of `RowPatch`.
+    ///
+    /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
+    public func update(
+        _ entity: EntityID, _ object: ObjectID, patch: [UInt8]
+    ) throws(EngineError) {
+        let (stored, moved) = try format { () throws(FormatError) in
+            try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
+        }
+        let parsed = try format { () throws(FormatError) in try RowPatch(stored) }
+        try editor.update(entity, object, patch: parsed, moved: moved)
+        changes[entity, default: EntityChanges()].updated.append(object)
+        log(.update(entity: entity, object: object, patch: stored))
+    }
+
+    /// Takes a row out.
+    ///
+    /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
+    public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
+        try editor.delete(entity, object)
+        changes[entity, default: EntityChanges()].deleted.append(object)
+        log(.delete(entity: entity, object: object))
+    }
+
+    // MARK: Schema
+
+    /// Replaces the stored schema; what follows is derived with the new one.
+    ///
+    /// The commit becomes a TREE commit, so no replay ever crosses a change of schema.
+    ///
+    /// - Throws: `invalid` when the delegate does not understand the bytes.
+    public func replaceSchema(_ bytes: [UInt8], version: UInt32) throws(EngineError) {
+        let deriver: any IndexDeriver
+        do throws(FormatError) {
+            deriver = try delegate.makeDeriver(schema: bytes)
+        } catch {
+            throw EngineError(.invalid, error.description, cause: error)
+        }
+        try editor.setSchema(bytes, version: version, deriver: deriver)
+        schemaChanged = true
+        needsTree = true
+    }
+
+    /// Empties a tree whose entity or index is gone.
+    public func dropTree(_ tree: TreeID) {
+        editor.editor(tree).root = .empty
+        needsTree = true
+    }
+
+    /// Derives the entries of some indexes of an entity anew from its rows.
+    ///
+    /// - Complexity: O(n log n); keeps the new keys in memory while it sorts them.
+    public func rebuildIndexes(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
+        needsTree = true
+        for index in indexes { dropTree(index) }
+        guard let deriver = editor.deriver else { return }
+        var keys: [TreeID: [[UInt8]]] = [:]
+        var rows = cursor(try editor.rowTree(entity))
+        var hasRow = try rows.first()
+        while hasRow {
+            let object = try rows.trailingObjectID()
+            let row = try rows.row()
+            let full = try editor.derivableRow(entity, object, row.bytes)
+            try format { () throws(FormatError) in
+                try deriver.entries(
+                    entity: entity, object: object, row: full, changed: nil
+                ) { tree, key in
+                    if indexes.contains(tree) { keys[tree, default: []].append(key) }
+                }
+            }
+            hasRow = try rows.next()
+        }
+        for index in indexes {
+            // Ascending keys fill their leaves.
+            let sorted = (keys[index] ?? []).sorted { ByteReader.compare($0, $1) < 0 }
+            for key in sorted { try editor.editor(index).put(key, []) }
+        }
+    }
+
+    // MARK: Facts
+
+    /// Sets a fact in a tree that holds no rows.
+    public func put(_ tree: TreeID, _ key: [UInt8], _ value: [UInt8]) throws(EngineError) {
+        guard key.count <= DeltaOps.keyBytesMax else {
+            throw EngineError(.limitExceeded, "a key has \(key.count) bytes, the limit is 1024")
+        }
+        try editor.editor(tree).put(key, value)
+        log(.put(tree: tree, key: key, value: value))
+    }
+
+    /// Takes a fact out.
+    public func remove(_ tree: TreeID, _ key: [UInt8]) throws(EngineError) {
+        try editor.editor(tree).remove(key)
+        log(.remove(tree: tree, key: key))
+    }
+
+    // MARK: What the commit needs
+
+    private func log(_ operation: DeltaOperation) {
+        operationCount += 1
+        if needsTree { return }
+        DeltaOps.append(operation, to: &operations)
+        if operations.count > options.deltaBytesMax {
+            needsTree = true
+            operations = ByteWriter()
+        }
+    }
+
+    /// Each changed object once: what a reader of the commit before must forget.
+    func changedObjects() throws(EngineError) -> [ChangedObjects] {
+        var lists: [ChangedObjects] = []
+        for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
+            var inserted = Set(change.inserted)
+            var deleted = Set(change.deleted)
+            var updated = Set(change.updated).subtracting(inserted).subtracting(deleted)
+            // What was both inserted and deleted here: only before and after count.
+            for object in inserted.intersection(deleted) {
+                let tree = try editor.rowTree(entity)
+                let before = try editor.baseTree(tree).row(object) != nil
+                let after = try editor.tree(tree).row(object) != nil
+                if before || !after { inserted.remove(object) }
+                if !before || after { deleted.remove(object) }
+                if before && after { updated.insert(object) }
+            }
+            let parts: [(RowChangeKind, Set<ObjectID>)] = [
+                (.inserted, inserted), (.updated, updated), (.deleted, deleted),
+            ]
+            for (kind, objects) in parts where !objects.isEmpty {
+                lists.append(
+                    ChangedObjects(entity: entity, kind: kind, objects: objects.sorted()))
+            }
+        }
+        return lists
+    }
+
+    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+        do throws(FormatError) {
+            return try body()
+        } catch {
+            throw EngineError(.invalid, error.description, cause: error)
+        }
+    }
+}
