@@ -9,7 +9,7 @@
 internal import Synchronization
 public import VarveBase
 internal import VarveFormat
-public import VarveIO
+internal import VarveIO
 
 /// An open store: commits, snapshots, blobs. Use it from any thread.
 public final class Engine: Sendable {

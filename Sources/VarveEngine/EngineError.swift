@@ -1,8 +1,8 @@
 // What the engine throws: one type, with the layer below as cause.
 
 public import VarveBase
-public import VarveFormat
-public import VarveIO
+internal import VarveFormat
+internal import VarveIO
 
 /// An engine operation that could not be done.
 ///

@@ -5,9 +5,10 @@
 // - Opening for reading takes no lock and writes nothing.
 // - Whoever may write has the writer's lock before he reads the log.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
-public import VarveIO
+internal import VarveIO
 
 extension Engine {
     /// Suffixes of a store's names.
@@ -145,7 +146,7 @@ extension Engine {
         case .directory(let directory, let name): return (directory, plain(name))
         case .file(let path, let name):
             do throws(IOError) {
-                return (try PosixDirectory(path: path), plain(name))
+                return (try PosixDirectory.open(path: path), plain(name))
             } catch {
                 if error.isMissing {
                     throw EngineError(

@@ -198,6 +198,11 @@ public enum Frame {
         public var offset: FileOffset
         /// Its header.
         public var header: FrameHeader
+        /// Joins the parts.
+        public init(offset: FileOffset, header: FrameHeader) {
+            self.offset = offset
+            self.header = header
+        }
         /// The first byte behind it.
         public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
     }

@@ -7,6 +7,7 @@
 // - A CLOSE frame says that everything before it is on disk; it is written after a sync, and no
 //   frame ever chains to it.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 internal import VarveIO

@@ -7,6 +7,7 @@
 // - Frames gather in `buffer`; until `flush` begins to write, giving the batch up costs nothing.
 //   After that its bytes are a void: the next commit's body starts behind them.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 internal import VarveIO

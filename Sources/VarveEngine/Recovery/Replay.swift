@@ -5,6 +5,7 @@
 //   schema goes in.
 // - Nobody reads the state before the replay is done, so one stamp serves it all.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 
@@ -59,14 +60,12 @@ struct Replay {
             base: state, number: commit.record.number, stamp: stamp, loader: nodes,
             splitWeight: options.nodeWeightMax,
             readPlace: { place throws(EngineError) in try log.value(place) })
-        do {
+        do throws(EngineError) {
             try apply(commit, editor)
-        } catch let error as EngineError {
+        } catch {
             // A commit that was sound when it was written applies; anything else is damage.
             throw error.code == .invalid
                 ? .damaged(error.message, place: commit.offset) : error
-        } catch {
-            preconditionFailure("only engine errors are thrown")
         }
         return editor.finished()
     }

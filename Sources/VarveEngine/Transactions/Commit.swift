@@ -6,6 +6,7 @@
 // - From then on a failure means: outcome unknown, engine poisoned, no retry.
 // - What recovery checks after the read is checked here before the write.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
@@ -64,7 +65,11 @@ extension Engine {
         // 8. count and arrange: a checkpoint when the tail has grown long.
         writer.isDirty = true
         writer.isClosedCleanly = false
-        (pages == nil ? counters.deltaCommits : counters.treeCommits).add(1, ordering: .relaxed)
+        if pages == nil {
+            counters.deltaCommits.add(1, ordering: .relaxed)
+        } else {
+            counters.treeCommits.add(1, ordering: .relaxed)
+        }
         if pages == nil && writer.log.tailBytes > checkpointTail(writer) {
             // The commit stands whatever happens here; a failure shows at the next write.
             try? checkpoint(&writer)

@@ -223,10 +223,10 @@ final class StateEditor {
                 entry = BlobEntry(references: 0, length: reference.length, place: place)
             } else {
                 throw EngineError(
-                    .invalid, "a row names the blob \(reference.digest.hex), which was never written")
+                    .invalid, "a row names the blob \(reference.digest.shortName), which was never written")
             }
             let count = Int64(clamping: entry.references) + change
-            guard count >= 0 else { throw .damaged("blob \(reference.digest.hex) is named too often") }
+            guard count >= 0 else { throw .damaged("blob \(reference.digest.shortName) is named too often") }
             if count > 0 {
                 entry.references = UInt64(count)
                 try blobs.put(key, entry.encoded())

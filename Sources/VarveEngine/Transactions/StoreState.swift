@@ -131,3 +131,11 @@ struct BlobEntry: Hashable {
         try reader.finish("blob entry")
     }
 }
+
+extension BlobDigest {
+    /// The spelling of a blob in messages: "b:" and the first 16 hex digits.
+    var shortName: String {
+        let digits = String(words.0, radix: 16)
+        return "b:" + String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

@@ -6,6 +6,7 @@
 // - `rows` of a root and of every child pointer is the number of leaf entries below.
 
 internal import VarveBase
+internal import VarveFormat
 
 /// Root of one tree in one state of the store.
 struct TreeRoot: Sendable {

@@ -13,6 +13,7 @@
 // Why raw memory: a lookup touches a few slots of one block and no reference count per entry.
 
 internal import VarveBase
+internal import VarveFormat
 
 /// Where a child of an inner node is: in memory (changed since the last checkpoint), in the file,
 /// or both.
@@ -26,7 +27,7 @@ struct ChildPointer {
 }
 
 
-final class TreeNode {
+@safe final class TreeNode {
     static let slotSize = 16
     static let entryOverhead = 4
 
@@ -404,9 +405,8 @@ final class TreeNode {
         let first = unsafe keyBytes(0)
         let last = unsafe keyBytes(count - 1)
         var length = 0
-        while length < first.count && length < last.count
-            && unsafe first[length] == last[length]
-        {
+        while length < first.count && length < last.count {
+            guard unsafe first[length] == last[length] else { break }
             length += 1
         }
         return length
