@@ -54,10 +54,18 @@ public final class Engine: Sendable {
     }
 
     init(
-        directory: any StoreDirectory, fileName: String, header: FileHeader,
-        options: EngineOptions, delegate: any EngineDelegate, nodes: NodeStore,
-        counters: EngineCounters, blobStore: BlobStore, isReadOnly: Bool, state: StoreState,
-        writer: consuming WriterState, nextObjectID: UInt64
+        directory: any StoreDirectory,
+        fileName: String,
+        header: FileHeader,
+        options: EngineOptions,
+        delegate: any EngineDelegate,
+        nodes: NodeStore,
+        counters: EngineCounters,
+        blobStore: BlobStore,
+        isReadOnly: Bool,
+        state: StoreState,
+        writer: consuming WriterState,
+        nextObjectID: UInt64
     ) {
         self.directory = directory
         self.fileName = fileName
@@ -119,17 +127,27 @@ public final class Engine: Sendable {
     /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned`, `noSpace`
     ///   (nothing was written), `outcomeUnknown` (the engine is poisoned), `damaged`, `ioFailed`.
     public func write<R>(
-        author: String = "", _ body: (WriteTransaction) throws -> R
+        author: String = "",
+        _ body: (WriteTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
         try writer.withLock { writer in
             try checkWritable(writer)
             writer.stamp += 1
             let base = published.withLock { $0.state }
             let editor = StateEditor(
-                base: base, number: base.number.next, stamp: writer.stamp, loader: nodes,
-                splitWeight: options.nodeWeightMax, readPlace: readPlace)
+                base: base,
+                number: base.number.next,
+                stamp: writer.stamp,
+                loader: nodes,
+                splitWeight: options.nodeWeightMax,
+                readPlace: readPlace
+            )
             let transaction = WriteTransaction(
-                editor: editor, loader: nodes, options: options, delegate: delegate)
+                editor: editor,
+                loader: nodes,
+                options: options,
+                delegate: delegate
+            )
             let result = try body(transaction)
             if transaction.isEmpty { return (result, nil) }
             try commit(transaction, author: author, &writer)
@@ -145,7 +163,8 @@ public final class Engine: Sendable {
                 .poisoned,
                 "an earlier commit failed while it was written (\(cause.message)); "
                     + "open the store again to learn what is on disk",
-                cause: cause)
+                cause: cause
+            )
         case .open:
             if isReadOnly {
                 throw EngineError(.readOnly, "the store was opened for reading only")

@@ -53,7 +53,12 @@ public struct EngineError: Error, Sendable {
         let message: String
         let place: FileOffset?
         let cause: (any Error & Sendable)?
-        init(_ code: Code, _ message: String, _ place: FileOffset?, _ cause: (any Error & Sendable)?) {
+        init(
+            _ code: Code,
+            _ message: String,
+            _ place: FileOffset?,
+            _ cause: (any Error & Sendable)?
+        ) {
             self.code = code
             self.message = message
             self.place = place
@@ -64,7 +69,9 @@ public struct EngineError: Error, Sendable {
 
     /// Joins the parts.
     public init(
-        _ code: Code, _ message: String, place: FileOffset? = nil,
+        _ code: Code,
+        _ message: String,
+        place: FileOffset? = nil,
         cause: (any Error & Sendable)? = nil
     ) {
         content = Content(code, message, place, cause)
@@ -91,7 +98,9 @@ public struct EngineError: Error, Sendable {
     /// A refusal of the system while reading, opening or making room.
     static func io(_ error: IOError) -> EngineError {
         let code: Code =
-            if error.isNoSpace { .noSpace } else if error.isPermission { .permission } else { .ioFailed }
+            if error.isNoSpace { .noSpace } else if error.isPermission { .permission } else {
+                .ioFailed
+            }
         return EngineError(code, error.description, cause: error)
     }
 }

@@ -64,7 +64,10 @@ public protocol IndexDeriver: Sendable {
     /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries of
     /// indexes that cover one of these columns. The order of indexes is the same for every row.
     func entries(
-        entity: EntityID, object: ObjectID, row: [UInt8], changed: [ColumnID]?,
+        entity: EntityID,
+        object: ObjectID,
+        row: [UInt8],
+        changed: [ColumnID]?,
         emit: (TreeID, [UInt8]) -> Void
     ) throws(FormatError)
 }

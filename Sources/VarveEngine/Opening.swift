@@ -28,8 +28,10 @@ extension Engine {
     ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`.
     /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads.
     public static func open(
-        _ location: StoreLocation, mode: StoreOpenMode = .createIfMissing,
-        options: EngineOptions = EngineOptions(), delegate: any EngineDelegate
+        _ location: StoreLocation,
+        mode: StoreOpenMode = .createIfMissing,
+        options: EngineOptions = EngineOptions(),
+        delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
         // 1. The directory and the name.
         let (directory, name) = try place(location)
@@ -40,7 +42,9 @@ extension Engine {
         if !exists {
             guard case .createIfMissing = mode else {
                 throw EngineError(
-                    .missing, "there is no store named \(fileName) in \(directory.name)")
+                    .missing,
+                    "there is no store named \(fileName) in \(directory.name)"
+                )
             }
         }
         let lock = isReadOnly ? nil : try takeLock(directory, name)
@@ -55,12 +59,25 @@ extension Engine {
         let header = try readHeader(file, fileName)
         // 5. The newest commit, and the state it stands for.
         return try recover(
-            file, header, directory, name, lock, isReadOnly: isReadOnly, options, delegate)
+            file,
+            header,
+            directory,
+            name,
+            lock,
+            isReadOnly: isReadOnly,
+            options,
+            delegate
+        )
     }
 
     private static func recover(
-        _ file: any StoreFile, _ header: FileHeader, _ directory: any StoreDirectory,
-        _ name: String, _ lock: (any FileLock)?, isReadOnly: Bool, _ options: EngineOptions,
+        _ file: any StoreFile,
+        _ header: FileHeader,
+        _ directory: any StoreDirectory,
+        _ name: String,
+        _ lock: (any FileLock)?,
+        isReadOnly: Bool,
+        _ options: EngineOptions,
         _ delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
         let seed = header.fileSeed
@@ -76,10 +93,18 @@ extension Engine {
             recovered = try Recovery(scan: scan).run()
         }
         let nodes = NodeStore(
-            log: reader, budget: options.nodeCacheBytes, counters: counters)
+            log: reader,
+            budget: options.nodeCacheBytes,
+            counters: counters
+        )
         let stamp = TreeNode.cleanStamp + 1
         let replay = Replay(
-            nodes: nodes, delegate: delegate, options: options, counters: counters, stamp: stamp)
+            nodes: nodes,
+            delegate: delegate,
+            options: options,
+            counters: counters,
+            stamp: stamp
+        )
         var state = try replay.state(of: recovered.base)
         for commit in recovered.replay { state = try replay.apply(commit, to: state) }
         for commit in recovered.unsettled {
@@ -92,13 +117,20 @@ extension Engine {
             ? recovered.newest.end
             : FileOffset((recovered.dataEnd + 4095) & ~4095)
         var log = LogWriter(
-            file: file, seed: seed, options: options, counters: counters, end: end,
-            durableEnd: recovered.durableEnd, lastCommit: recovered.proven.offset,
+            file: file,
+            seed: seed,
+            options: options,
+            counters: counters,
+            end: end,
+            durableEnd: recovered.durableEnd,
+            lastCommit: recovered.proven.offset,
             lastCommitHash: recovered.proven.header.payloadHash,
-            checkpoint: recovered.base.offset)
+            checkpoint: recovered.base.offset
+        )
         let epoch = options.environment.randomNumber()
         let newest = recovered.newest.record
-        let highWater = recovered.isClosed
+        let highWater =
+            recovered.isClosed
             ? newest.objectIDHighWater
             : newest.objectIDHighWater.addingReportingOverflow(objectIDJump).partialValue
         var isDirty = state.trees.values.contains { $0.node != nil }
@@ -112,25 +144,54 @@ extension Engine {
             record.objectIDHighWater = highWater
             record.schemaVersion = state.schemaVersion
             let settle = Settle(
-                nodes: nodes, options: options, durableEnd: recovered.durableEnd)
+                nodes: nodes,
+                options: options,
+                durableEnd: recovered.durableEnd
+            )
             state = try settle.run(
-                state, of: recovered.unsettled, record: record, stamp: stamp + 1, &log)
+                state,
+                of: recovered.unsettled,
+                record: record,
+                stamp: stamp + 1,
+                &log
+            )
             counters.settledCommits.add(
-                UInt64(recovered.unsettled.count), ordering: .relaxed)
+                UInt64(recovered.unsettled.count),
+                ordering: .relaxed
+            )
             isDirty = false
             liveBytes = record.liveBytes
         }
         let blobStore = try BlobStore(
-            directory: directory, name: name + blobSuffix, isReadOnly: isReadOnly,
-            environment: options.environment)
+            directory: directory,
+            name: name + blobSuffix,
+            isReadOnly: isReadOnly,
+            environment: options.environment
+        )
         return Engine(
-            directory: directory, fileName: name + fileSuffix, header: header, options: options,
-            delegate: delegate, nodes: nodes, counters: counters, blobStore: blobStore,
-            isReadOnly: isReadOnly, state: state,
+            directory: directory,
+            fileName: name + fileSuffix,
+            header: header,
+            options: options,
+            delegate: delegate,
+            nodes: nodes,
+            counters: counters,
+            blobStore: blobStore,
+            isReadOnly: isReadOnly,
+            state: state,
             writer: WriterState(
-                status: .open, log: log, epoch: epoch, stamp: stamp + 2, liveBytes: liveBytes,
-                lock: lock, file: file, isDirty: isDirty, isClosedCleanly: recovered.isClosed),
-            nextObjectID: max(highWater, 1))
+                status: .open,
+                log: log,
+                epoch: epoch,
+                stamp: stamp + 2,
+                liveBytes: liveBytes,
+                lock: lock,
+                file: file,
+                isDirty: isDirty,
+                isClosedCleanly: recovered.isClosed
+            ),
+            nextObjectID: max(highWater, 1)
+        )
     }
 
     // MARK: Steps
@@ -150,7 +211,10 @@ extension Engine {
             } catch {
                 if error.isMissing {
                     throw EngineError(
-                        .missingDirectory, "the folder \(path) does not exist", cause: error)
+                        .missingDirectory,
+                        "the folder \(path) does not exist",
+                        cause: error
+                    )
                 }
                 throw .io(error)
             }
@@ -158,32 +222,44 @@ extension Engine {
     }
 
     private static func takeLock(
-        _ directory: any StoreDirectory, _ name: String
+        _ directory: any StoreDirectory,
+        _ name: String
     ) throws(EngineError) -> any FileLock {
         do throws(IOError) {
             return try directory.lockExclusive(name + lockSuffix, wait: false)
         } catch {
             if error.isHeld {
                 throw EngineError(
-                    .busy, "another writer has \(name + fileSuffix) open", cause: error)
+                    .busy,
+                    "another writer has \(name + fileSuffix) open",
+                    cause: error
+                )
             }
             throw .io(error)
         }
     }
 
     private static func create(
-        _ name: String, in directory: any StoreDirectory, _ options: EngineOptions
+        _ name: String,
+        in directory: any StoreDirectory,
+        _ options: EngineOptions
     ) throws(EngineError) {
         let environment = options.environment
         let random = environment.randomBytes(32)
         func id(_ at: Int) -> UUIDValue {
             var words: [UInt64] = [0, 0]
-            for index in 0..<16 { words[index / 8] = words[index / 8] << 8 | UInt64(random[at + index]) }
+            for index in 0..<16 {
+                words[index / 8] = words[index / 8] << 8 | UInt64(random[at + index])
+            }
             return UUIDValue(high: words[0], low: words[1])
         }
         let header = FileHeader(
-            storeID: id(0), fileID: id(16), generation: 1,
-            createdMicroseconds: environment.wallClockMicroseconds(), creator: options.creator)
+            storeID: id(0),
+            fileID: id(16),
+            generation: 1,
+            createdMicroseconds: environment.wallClockMicroseconds(),
+            creator: options.creator
+        )
         var bytes = ByteWriter(capacity: 16 << 10)
         bytes.raw(header.encoded())
         bytes.raw(header.encoded())
@@ -196,9 +272,15 @@ extension Engine {
         var roots = ByteWriter()
         TreeRoots.append([], to: &roots)
         _ = Frame.append(
-            to: &bytes, kind: .checkpoint, front: record.encoded(), body: roots.bytes,
-            compresses: false, previousCommit: FileOffset(0), at: FileHeader.logStart,
-            seed: header.fileSeed)
+            to: &bytes,
+            kind: .checkpoint,
+            front: record.encoded(),
+            body: roots.bytes,
+            compresses: false,
+            previousCommit: FileOffset(0),
+            at: FileHeader.logStart,
+            seed: header.fileSeed
+        )
         let suffix = environment.randomNumber()
         let digits = String(suffix, radix: 16)
         let temporary =
@@ -216,7 +298,8 @@ extension Engine {
 
     /// Files of a creation that did not end: ours by name and by the lock that we hold.
     private static func removeLeftovers(
-        _ name: String, in directory: any StoreDirectory
+        _ name: String,
+        in directory: any StoreDirectory
     ) throws(EngineError) {
         let prefix = name + newSuffix
         try io { () throws(IOError) in
@@ -228,15 +311,21 @@ extension Engine {
     }
 
     private static func openFile(
-        _ name: String, in directory: any StoreDirectory, _ isReadOnly: Bool
+        _ name: String,
+        in directory: any StoreDirectory,
+        _ isReadOnly: Bool
     ) throws(EngineError) -> any StoreFile {
         do throws(IOError) {
             let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
             let identity = try file.identity()
             guard isReadOnly || identity.links == 1 else {
                 throw IOError(
-                    kind: .other, code: 0, operation: "open", name: name,
-                    reason: "the file has \(identity.links) names; copy a store with a backup")
+                    kind: .other,
+                    code: 0,
+                    operation: "open",
+                    name: name,
+                    reason: "the file has \(identity.links) names; copy a store with a backup"
+                )
             }
             return file
         } catch {
@@ -249,7 +338,8 @@ extension Engine {
 
     /// Either copy of the header will do.
     private static func readHeader(
-        _ file: any StoreFile, _ name: String
+        _ file: any StoreFile,
+        _ name: String
     ) throws(EngineError) -> FileHeader {
         var failure: FormatError?
         for copy in [0, FileHeader.length] {
@@ -262,8 +352,11 @@ extension Engine {
                     header.writerNeeds <= FileHeader.currentVersion
                 else {
                     throw FormatError(
-                        place: name, field: "version", found: "\(header.readerNeeds)",
-                        expected: "at most \(FileHeader.currentVersion)")
+                        place: name,
+                        field: "version",
+                        found: "\(header.readerNeeds)",
+                        expected: "at most \(FileHeader.currentVersion)"
+                    )
                 }
                 return header
             } catch {
@@ -272,7 +365,8 @@ extension Engine {
                         .formatTooNew,
                         "\(name) needs format version \(error.found); this library knows "
                             + "\(FileHeader.currentVersion)",
-                        cause: error)
+                        cause: error
+                    )
                 }
                 failure = failure ?? error
             }
@@ -281,8 +375,10 @@ extension Engine {
         throw EngineError(
             isStore ? .damaged : .notAStore,
             isStore
-                ? "both copies of the header of \(name) are damaged" : "\(name) is not a Varve store",
-            cause: failure)
+                ? "both copies of the header of \(name) are damaged"
+                : "\(name) is not a Varve store",
+            cause: failure
+        )
     }
 
     static func io<R>(_ body: () throws(IOError) -> R) throws(EngineError) -> R {

@@ -107,7 +107,8 @@ public struct CommitRecord: Hashable, Sendable {
     /// - Returns: the record and how many bytes it took.
     /// - Throws: `FormatError` when a field does not fit the frame at `offset`.
     public static func decode(
-        _ payload: [UInt8], offset: FileOffset
+        _ payload: [UInt8],
+        offset: FileOffset
     ) throws(FormatError) -> (record: CommitRecord, length: Int) {
         var reader = ByteReader(payload, place: "commit \(offset.frameName)")
         var record = CommitRecord()
@@ -148,8 +149,12 @@ public struct CommitRecord: Hashable, Sendable {
             }
             record.entityCounts.append(
                 EntityCounts(
-                    entity: EntityID(entity), added: try extra.varint("added"),
-                    changed: try extra.varint("changed"), deleted: try extra.varint("deleted")))
+                    entity: EntityID(entity),
+                    added: try extra.varint("added"),
+                    changed: try extra.varint("changed"),
+                    deleted: try extra.varint("deleted")
+                )
+            )
         }
         try extra.finish("extra")
         return (record, reader.position)

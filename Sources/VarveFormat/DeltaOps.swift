@@ -100,7 +100,8 @@ public enum DeltaOps {
 
     /// Reads the places of a frame at `offset`; their frames must lie below it.
     public static func decodePlaces(
-        _ reader: inout ByteReader, below offset: FileOffset
+        _ reader: inout ByteReader,
+        below offset: FileOffset
     ) throws(FormatError) -> [NewPlace] {
         let count = try reader.count("place count", limit: reader.remaining / 4)
         var places: [NewPlace] = []
@@ -117,8 +118,12 @@ public enum DeltaOps {
                 }
                 places.append(
                     .largeValue(
-                        entity: entity, object: object, column: ColumnID(column),
-                        place: try ValuePlace(from: &reader, below: offset)))
+                        entity: entity,
+                        object: object,
+                        column: ColumnID(column),
+                        place: try ValuePlace(from: &reader, below: offset)
+                    )
+                )
             case NewPlace.blobFrameTag:
                 let reference = try blob(&reader)
                 places.append(.blobFrame(reference, try ValuePlace(from: &reader, below: offset)))
@@ -192,6 +197,7 @@ public enum DeltaOps {
         let fourth = try reader.u64("digest").byteSwapped
         return BlobReference(
             digest: BlobDigest(first, second, third, fourth),
-            length: try reader.varint("blob length"))
+            length: try reader.varint("blob length")
+        )
     }
 }

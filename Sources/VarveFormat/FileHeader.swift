@@ -41,8 +41,12 @@ public struct FileHeader: Hashable, Sendable {
     public init(
         formatVersion: UInt32 = FileHeader.currentVersion,
         readerNeeds: UInt32 = FileHeader.currentVersion,
-        writerNeeds: UInt32 = FileHeader.currentVersion, storeID: UUIDValue, fileID: UUIDValue,
-        generation: UInt64, createdMicroseconds: Int64, creator: String
+        writerNeeds: UInt32 = FileHeader.currentVersion,
+        storeID: UUIDValue,
+        fileID: UUIDValue,
+        generation: UInt64,
+        createdMicroseconds: Int64,
+        creator: String
     ) {
         self.formatVersion = formatVersion
         self.readerNeeds = readerNeeds
@@ -111,7 +115,10 @@ public struct FileHeader: Hashable, Sendable {
         }
         creator = try reader.text(count: count, "creator")
         var tail = ByteReader(
-            bytes, range: (Self.length - 8)..<Self.length, place: place)
+            bytes,
+            range: (Self.length - 8)..<Self.length,
+            place: place
+        )
         let hash = FrameHash.xxh64(bytes, range: 0..<(Self.length - 8))
         guard try tail.u64("hash") == hash else {
             throw tail.error("hash", "another hash", "the hash of the header's bytes")

@@ -87,8 +87,12 @@ public struct FrameHeader: Hashable, Sendable {
 
     /// Joins the fields.
     public init(
-        kind: FrameKind, flags: FrameFlags, storedLength: UInt32, rawLength: UInt32,
-        previousCommit: FileOffset, payloadHash: UInt64
+        kind: FrameKind,
+        flags: FrameFlags,
+        storedLength: UInt32,
+        rawLength: UInt32,
+        previousCommit: FileOffset,
+        payloadHash: UInt64
     ) {
         self.kind = kind
         self.flags = flags
@@ -117,7 +121,10 @@ public struct FrameHeader: Hashable, Sendable {
         writer.u64(previousCommit.rawValue)
         writer.u64(payloadHash)
         let hash = FrameHash.xxh64(
-            writer.bytes, range: start..<(start + Self.length), seed: seed ^ offset.rawValue)
+            writer.bytes,
+            range: start..<(start + Self.length),
+            seed: seed ^ offset.rawValue
+        )
         writer.patch(UInt32(truncatingIfNeeded: hash), at: start + 12)
     }
 
@@ -125,15 +132,25 @@ public struct FrameHeader: Hashable, Sendable {
     ///
     /// - Throws: `FormatError` when the bytes are no header of this place, or of an unknown kind.
     public init(
-        decoding bytes: [UInt8], at position: Int, offset: FileOffset, seed: UInt64
+        decoding bytes: [UInt8],
+        at position: Int,
+        offset: FileOffset,
+        seed: UInt64
     ) throws(FormatError) {
         let place = "frame \(offset.frameName)"
         guard position >= 0, bytes.count - position >= Self.length else {
             throw FormatError(
-                place: place, field: "header", found: "end of data", expected: "32 bytes")
+                place: place,
+                field: "header",
+                found: "end of data",
+                expected: "32 bytes"
+            )
         }
         var reader = ByteReader(
-            bytes, range: position..<(position + Self.length), place: place)
+            bytes,
+            range: position..<(position + Self.length),
+            place: place
+        )
         guard try reader.u16("magic") == Self.magic else {
             throw reader.error("magic", "other bytes", "a frame")
         }
@@ -163,7 +180,10 @@ public struct FrameHeader: Hashable, Sendable {
         }
         guard storedLength <= kind.payloadBytesMax, rawLength <= kind.payloadBytesMax else {
             throw reader.error(
-                "length", "\(max(storedLength, rawLength))", "at most \(kind.payloadBytesMax)")
+                "length",
+                "\(max(storedLength, rawLength))",
+                "at most \(kind.payloadBytesMax)"
+            )
         }
         guard offset.rawValue % Self.alignment == 0, previousCommit < offset else {
             throw reader.error("previous commit", "a later frame", "an earlier one")
@@ -216,13 +236,22 @@ public enum Frame {
     ///   - offset: where the frame will stand; a multiple of 8.
     /// - Complexity: O(payload).
     public static func append(
-        to writer: inout ByteWriter, kind: FrameKind, flags: FrameFlags = [], front: [UInt8],
-        body: [UInt8], compresses: Bool, highCompression: Bool = false,
-        previousCommit: FileOffset, at offset: FileOffset, seed: UInt64
+        to writer: inout ByteWriter,
+        kind: FrameKind,
+        flags: FrameFlags = [],
+        front: [UInt8],
+        body: [UInt8],
+        compresses: Bool,
+        highCompression: Bool = false,
+        previousCommit: FileOffset,
+        at offset: FileOffset,
+        seed: UInt64
     ) -> Placed {
         precondition(offset.rawValue % FrameHeader.alignment == 0, "frames are aligned")
         precondition(
-            front.count + body.count <= kind.payloadBytesMax, "the caller bounds its payloads")
+            front.count + body.count <= kind.payloadBytesMax,
+            "the caller bounds its payloads"
+        )
         var stored: [UInt8]?
         if compresses {
             stored = BlockCompression.compress(body, highCompression: highCompression)
@@ -234,10 +263,13 @@ public enum Frame {
         payload.raw(front)
         payload.raw(stored ?? body)
         let header = FrameHeader(
-            kind: kind, flags: stored == nil ? flags : flags.union(.compressed),
-            storedLength: UInt32(payload.count), rawLength: UInt32(front.count + body.count),
+            kind: kind,
+            flags: stored == nil ? flags : flags.union(.compressed),
+            storedLength: UInt32(payload.count),
+            rawLength: UInt32(front.count + body.count),
             previousCommit: previousCommit,
-            payloadHash: FrameHash.xxh64(payload.bytes, seed: seed))
+            payloadHash: FrameHash.xxh64(payload.bytes, seed: seed)
+        )
         let start = writer.count
         writer.reserve(Int(header.frameLength))
         header.append(to: &writer, at: offset, seed: seed)
@@ -273,26 +305,40 @@ public enum Frame {
     /// - Throws: `FormatError` when a length does not fit. The caller checked the payload hash.
     /// - Complexity: O(raw length) for a compressed payload, else O(1).
     public static func body(
-        of bytes: [UInt8], payload: Range<Int>, header: FrameHeader, frontLength: Int, place: String
+        of bytes: [UInt8],
+        payload: Range<Int>,
+        header: FrameHeader,
+        frontLength: Int,
+        place: String
     ) throws(FormatError) -> (bytes: [UInt8], range: Range<Int>) {
         precondition(payload.lowerBound >= 0 && payload.upperBound <= bytes.count)
         guard frontLength <= payload.count, frontLength <= Int(header.rawLength) else {
             throw FormatError(
-                place: place, field: "stored length", found: "\(payload.count)",
-                expected: "at least \(frontLength)")
+                place: place,
+                field: "stored length",
+                found: "\(payload.count)",
+                expected: "at least \(frontLength)"
+            )
         }
         let stored = (payload.lowerBound + frontLength)..<payload.upperBound
         guard header.flags.contains(.compressed) else {
             guard header.rawLength == header.storedLength else {
                 throw FormatError(
-                    place: place, field: "raw length", found: "\(header.rawLength)",
-                    expected: "\(header.storedLength)")
+                    place: place,
+                    field: "raw length",
+                    found: "\(header.rawLength)",
+                    expected: "\(header.storedLength)"
+                )
             }
             return (bytes, stored)
         }
         let raw = try BlockCompression.decompress(
-            bytes, range: stored, rawLength: Int(header.rawLength) - frontLength,
-            limit: header.kind.payloadBytesMax, place: place)
+            bytes,
+            range: stored,
+            rawLength: Int(header.rawLength) - frontLength,
+            limit: header.kind.payloadBytesMax,
+            place: place
+        )
         return (raw, 0..<raw.count)
     }
 }

@@ -39,7 +39,8 @@ public struct PageAddress: Hashable, Sendable {
 
     /// Reads an address whose frame must end at or below `limit`.
     public init(
-        from reader: inout ByteReader, below limit: FileOffset
+        from reader: inout ByteReader,
+        below limit: FileOffset
     ) throws(FormatError) {
         let words = try reader.varint("address")
         let length = try reader.varint("address length")
@@ -53,7 +54,10 @@ public struct PageAddress: Hashable, Sendable {
         let (end, tooFar) = bytes.addingReportingOverflow(frameLength)
         guard !tooFar, bytes >= FileHeader.logStart.rawValue, end <= limit.rawValue else {
             throw reader.error(
-                "address", offset.frameName, "a frame below \(limit.frameName)")
+                "address",
+                offset.frameName,
+                "a frame below \(limit.frameName)"
+            )
         }
     }
 }
@@ -79,7 +83,8 @@ public struct ValuePlace: Hashable, Sendable {
 
     /// Reads a place whose frame must end at or below `limit`.
     public init(
-        from reader: inout ByteReader, below limit: FileOffset
+        from reader: inout ByteReader,
+        below limit: FileOffset
     ) throws(FormatError) {
         address = try PageAddress(from: &reader, below: limit)
         length = try reader.varint("value length")

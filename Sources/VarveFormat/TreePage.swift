@@ -31,7 +31,10 @@ public struct PageHeader: Hashable, Sendable {
 
     /// Joins the fields.
     public init(
-        tree: TreeID, level: UInt8, layout: UInt8 = PageHeader.rowLayout, count: UInt16,
+        tree: TreeID,
+        level: UInt8,
+        layout: UInt8 = PageHeader.rowLayout,
+        count: UInt16,
         commit: CommitNumber
     ) {
         self.tree = tree
@@ -83,7 +86,10 @@ public struct PageBody: Sendable {
     /// - Throws: `FormatError` when a length does not fit. The order of keys is for the caller.
     /// - Complexity: O(entries).
     public init(
-        decoding bytes: [UInt8], range: Range<Int>, header: PageHeader, offset: FileOffset
+        decoding bytes: [UInt8],
+        range: Range<Int>,
+        header: PageHeader,
+        offset: FileOffset
     ) throws(FormatError) {
         var reader = ByteReader(bytes, range: range, place: "page \(offset.frameName)")
         let count = Int(header.count)
@@ -111,7 +117,8 @@ public struct PageBody: Sendable {
     }
 
     private static func lengths(
-        _ count: Int, _ reader: inout ByteReader
+        _ count: Int,
+        _ reader: inout ByteReader
     ) throws(FormatError) -> [Int] {
         var result: [Int] = []
         result.reserveCapacity(count)
@@ -122,7 +129,8 @@ public struct PageBody: Sendable {
     }
 
     private static func ranges(
-        _ lengths: [Int], _ reader: inout ByteReader
+        _ lengths: [Int],
+        _ reader: inout ByteReader
     ) throws(FormatError) -> [Range<Int>] {
         var result: [Range<Int>] = []
         result.reserveCapacity(lengths.count)

@@ -45,7 +45,8 @@ public enum TreeRoots {
 
     /// Reads the list of a frame at `offset`.
     public static func decode(
-        _ reader: inout ByteReader, offset: FileOffset
+        _ reader: inout ByteReader,
+        offset: FileOffset
     ) throws(FormatError) -> [StoredRoot] {
         let count = try reader.count("root count", limit: reader.remaining / 12)
         var roots: [StoredRoot] = []
@@ -62,7 +63,8 @@ public enum TreeRoots {
             let address = try PageAddress(from: &reader, below: offset)
             let rows = try reader.varint("rows")
             roots.append(
-                StoredRoot(tree: TreeID(tree), level: level, address: address, rows: rows))
+                StoredRoot(tree: TreeID(tree), level: level, address: address, rows: rows)
+            )
         }
         return roots
     }
@@ -120,7 +122,8 @@ public struct ChangedObjects: Hashable, Sendable {
 
     /// Reads the lists of one commit; `limit` bounds the objects in all (the operation count).
     public static func decode(
-        _ reader: inout ByteReader, limit: UInt64
+        _ reader: inout ByteReader,
+        limit: UInt64
     ) throws(FormatError) -> [ChangedObjects] {
         var lists: [ChangedObjects] = []
         var total: UInt64 = 0

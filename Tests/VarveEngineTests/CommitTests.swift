@@ -15,8 +15,10 @@ import VarveIO
         let (_, commit) = try engine.write(author: "me") { transaction in
             for index in 0..<3 {
                 try transaction.insert(
-                    entity, ObjectID(first.rawValue + UInt64(index)),
-                    row: row(Int64(index), "text \(index)"))
+                    entity,
+                    ObjectID(first.rawValue + UInt64(index)),
+                    row: row(Int64(index), "text \(index)")
+                )
             }
         }
         #expect(commit == CommitNumber(2))
@@ -81,8 +83,10 @@ import VarveIO
         _ = try engine.write { transaction in
             for index in 1...20_000 {
                 try transaction.insert(
-                    entity, ObjectID(UInt64(index)),
-                    row: row(Int64(index * 7919 % 20_011), "text number \(index)"))
+                    entity,
+                    ObjectID(UInt64(index)),
+                    row: row(Int64(index * 7919 % 20_011), "text number \(index)")
+                )
             }
         }
         _ = try engine.write { try $0.delete(entity, ObjectID(17)) }
@@ -91,7 +95,8 @@ import VarveIO
         let contents = try engine.contents()
         #expect(contents.count == 19_999)
         #expect(
-            try Engine.openTest(directory.copyForCrash(), mode: .existing).contents() == contents)
+            try Engine.openTest(directory.copyForCrash(), mode: .existing).contents() == contents
+        )
     }
 
     @Test func secondWriterIsToldThatTheStoreIsBusy() throws {
@@ -118,7 +123,9 @@ import VarveIO
         #expect(missing?.code == .missing)
         let folder = #expect(throws: EngineError.self) {
             try Engine.open(
-                .file(directory: "/no/such/folder", name: "x"), delegate: TestDelegate())
+                .file(directory: "/no/such/folder", name: "x"),
+                delegate: TestDelegate()
+            )
         }
         #expect(folder?.code == .missingDirectory)
     }
@@ -126,8 +133,12 @@ import VarveIO
     @Test func aNewerFormatIsToldSo() throws {
         let directory = MemoryDirectory()
         var header = FileHeader(
-            storeID: UUIDValue(high: 1, low: 2), fileID: UUIDValue(high: 3, low: 4),
-            generation: 1, createdMicroseconds: 0, creator: "tomorrow")
+            storeID: UUIDValue(high: 1, low: 2),
+            fileID: UUIDValue(high: 3, low: 4),
+            generation: 1,
+            createdMicroseconds: 0,
+            creator: "tomorrow"
+        )
         header.readerNeeds = 99
         let file = try directory.openFile("test.varve", mode: .createExclusive)
         try file.write(header.encoded() + header.encoded(), at: FileOffset(0))
@@ -144,7 +155,10 @@ extension MemoryDirectory {
             let source = try openFile(name, mode: .read)
             let target = try copy.openFile(name, mode: .createExclusive)
             let size = try source.size()
-            try target.write(try source.read(at: FileOffset(0), count: Int(size)), at: FileOffset(0))
+            try target.write(
+                try source.read(at: FileOffset(0), count: Int(size)),
+                at: FileOffset(0)
+            )
         }
         return copy
     }

@@ -29,13 +29,20 @@ struct TestDelegate: EngineDelegate {
         func tree(of entity: EntityID) throws(FormatError) -> TreeID {
             guard entity == TestDelegate.entity else {
                 throw FormatError(
-                    place: "schema", field: "entity", found: "\(entity.rawValue)", expected: "1")
+                    place: "schema",
+                    field: "entity",
+                    found: "\(entity.rawValue)",
+                    expected: "1"
+                )
             }
             return TestDelegate.rows
         }
         func indexedColumns(of entity: EntityID) -> [ColumnID] { [ColumnID(0), ColumnID(1)] }
         func entries(
-            entity: EntityID, object: ObjectID, row: [UInt8], changed: [ColumnID]?,
+            entity: EntityID,
+            object: ObjectID,
+            row: [UInt8],
+            changed: [ColumnID]?,
             emit: (TreeID, [UInt8]) -> Void
         ) throws(FormatError) {
             let view = try RowView(row)
@@ -68,14 +75,18 @@ func patch(_ int: Int64? = nil, _ text: String? = nil) -> [UInt8] {
 
 extension Engine {
     static func openTest(
-        _ directory: any StoreDirectory, mode: StoreOpenMode = .createIfMissing,
+        _ directory: any StoreDirectory,
+        mode: StoreOpenMode = .createIfMissing,
         _ adjust: (inout EngineOptions) -> Void = { _ in }
     ) throws -> Engine {
         var options = EngineOptions()
         adjust(&options)
         let engine = try Engine.open(
-            .directory(directory, name: "test"), mode: mode, options: options,
-            delegate: TestDelegate())
+            .directory(directory, name: "test"),
+            mode: mode,
+            options: options,
+            delegate: TestDelegate()
+        )
         if case .readOnly = mode { return engine }
         if engine.snapshot().schema.isEmpty {
             _ = try engine.write { try $0.replaceSchema([1], version: 1) }
@@ -95,15 +106,23 @@ extension Engine {
             var bytes = try cursor.row().bytes
             for column in try RowCoding.outsideColumns(in: bytes) {
                 let value = try snapshot.largeValue(
-                    entity: TestDelegate.entity, object: object, column: column)
+                    entity: TestDelegate.entity,
+                    object: object,
+                    column: column
+                )
                 bytes = try RowCoding.movingInside(
-                    bytes, [MovedValue(column: column, isText: true, bytes: value)])
+                    bytes,
+                    [MovedValue(column: column, isText: true, bytes: value)]
+                )
             }
             let view = try RowView(bytes)
             let values = try (0..<2).map { try view.value(ColumnID(UInt16($0))) }
             result[object.rawValue] = "\(values)"
             try TestDelegate.Deriver().entries(
-                entity: TestDelegate.entity, object: object, row: bytes, changed: nil
+                entity: TestDelegate.entity,
+                object: object,
+                row: bytes,
+                changed: nil
             ) { expected[$0, default: []].insert($1) }
             hasRow = try cursor.next()
         }

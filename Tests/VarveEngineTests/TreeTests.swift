@@ -18,14 +18,21 @@ private final class NoLoader: NodeLoading {
         let weight = [256, 512, 1024, 4096].randomElement(using: &random)!
         let keyLength = Int.random(in: 1...12, using: &random)
         let editor = TreeEditor(
-            id: TreeID(20), stamp: 1, loader: NoLoader(), splitWeight: weight, root: .empty)
+            id: TreeID(20),
+            stamp: 1,
+            loader: NoLoader(),
+            splitWeight: weight,
+            root: .empty
+        )
         var model: [[UInt8]: [UInt8]] = [:]
         for step in 0..<4000 {
             let length = Int.random(in: 1...keyLength, using: &random)
             let key = (0..<length).map { _ in UInt8.random(in: 0...7, using: &random) * 36 }
             if Int.random(in: 0..<10, using: &random) < (step < 2500 ? 7 : 3) {
                 let value = [UInt8](
-                    repeating: UInt8(step & 0xff), count: Int.random(in: 0...40, using: &random))
+                    repeating: UInt8(step & 0xff),
+                    count: Int.random(in: 0...40, using: &random)
+                )
                 #expect(try editor.put(key, value) == (model[key] == nil))
                 model[key] = value
             } else {
@@ -72,29 +79,44 @@ private final class NoLoader: NodeLoading {
 
     @Test func objectIDsAreTakenALeafAtATimeInBothDirections() throws {
         let editor = TreeEditor(
-            id: TreeID(20), stamp: 1, loader: NoLoader(), splitWeight: 512, root: .empty)
+            id: TreeID(20),
+            stamp: 1,
+            loader: NoLoader(),
+            splitWeight: 512,
+            root: .empty
+        )
         for object in 0..<1000 {
             try editor.put(
-                [UInt8(object / 100)] + EngineKeys.object(ObjectID(UInt64(object))), [])
+                [UInt8(object / 100)] + EngineKeys.object(ObjectID(UInt64(object))),
+                []
+            )
         }
         var cursor = TreeCursor(editor.tree)
         var list: [ObjectID] = []
         _ = try cursor.seek(atOrAfter: [3])
         #expect(
-            try cursor.takeObjectIDs(limit: .max, isForward: true, end: [5], into: &list) == 200)
+            try cursor.takeObjectIDs(limit: .max, isForward: true, end: [5], into: &list) == 200
+        )
         #expect(list.map(\.rawValue) == (300..<500).map { UInt64($0) })
         list = []
         _ = try cursor.seek(before: [5])
         #expect(
-            try cursor.takeObjectIDs(limit: 150, isForward: false, end: [3], into: &list) == 150)
+            try cursor.takeObjectIDs(limit: 150, isForward: false, end: [3], into: &list) == 150
+        )
         #expect(
-            try cursor.takeObjectIDs(limit: .max, isForward: false, end: [3], into: &list) == 50)
+            try cursor.takeObjectIDs(limit: .max, isForward: false, end: [3], into: &list) == 50
+        )
         #expect(list.map(\.rawValue) == (300..<500).reversed().map { UInt64($0) })
     }
 
     @Test func ascendingInsertsFillTheirLeaves() throws {
         let editor = TreeEditor(
-            id: TreeID(20), stamp: 1, loader: NoLoader(), splitWeight: 4096, root: .empty)
+            id: TreeID(20),
+            stamp: 1,
+            loader: NoLoader(),
+            splitWeight: 4096,
+            root: .empty
+        )
         for object in 1...20_000 {
             try editor.put(EngineKeys.object(ObjectID(UInt64(object))), [1, 2, 3, 4])
         }

@@ -21,7 +21,9 @@ final class BlobStore: Sendable {
     private let pending = Mutex<[BlobReference: Pending]>([:])
 
     init(
-        directory: any StoreDirectory, name: String, isReadOnly: Bool,
+        directory: any StoreDirectory,
+        name: String,
+        isReadOnly: Bool,
         environment: any Environment
     ) throws(EngineError) {
     }
@@ -33,7 +35,9 @@ final class BlobStore: Sendable {
     func wereCommitted(_ references: [BlobReference]) {}
 }
 extension StoreState {
-    func sweepingDropped(by engine: Engine, _ writer: inout Engine.WriterState) throws(EngineError) -> StoreState { self }
+    func sweepingDropped(by engine: Engine, _ writer: inout Engine.WriterState) throws(EngineError)
+        -> StoreState
+    { self }
 }
 extension Engine {
     func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {}

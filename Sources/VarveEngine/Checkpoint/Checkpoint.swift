@@ -19,7 +19,10 @@ extension Engine {
         let before = writer.log
         let state = try published.withLock { $0.state }.sweepingDropped(by: self, &writer)
         var pages = PageWriter(
-            commit: state.number, nodes: nodes, flushBytes: options.earlyWriteBytes)
+            commit: state.number,
+            nodes: nodes,
+            flushBytes: options.earlyWriteBytes
+        )
         let clean: StoreState
         do throws(EngineError) {
             clean = try pages.write(state, to: &writer.log)
@@ -43,13 +46,19 @@ extension Engine {
     }
 
     private func appendCheckpoint(
-        of state: StoreState, pageBytes: UInt64, _ writer: inout WriterState
+        of state: StoreState,
+        pageBytes: UInt64,
+        _ writer: inout WriterState
     ) {
         writer.liveBytes += pageBytes
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: state), to: &body)
         writer.log.appendCommit(
-            .checkpoint, flags: [], record: stateRecord(state, writer), body: body.bytes)
+            .checkpoint,
+            flags: [],
+            record: stateRecord(state, writer),
+            body: body.bytes
+        )
     }
 
     /// Checkpoint, CLOSE frame, sync, and no zeros behind the log.
@@ -73,7 +82,8 @@ extension Engine {
     }
 
     private func stateRecord(
-        _ state: StoreState, _ writer: borrowing WriterState
+        _ state: StoreState,
+        _ writer: borrowing WriterState
     ) -> CommitRecord {
         var record = CommitRecord()
         record.number = state.number

@@ -22,7 +22,10 @@ struct PageWriter {
     private(set) var pageBytes: UInt64 = 0
 
     init(
-        commit: CommitNumber, nodes: NodeStore, flushBytes: Int, rewriteFrom: FileOffset? = nil
+        commit: CommitNumber,
+        nodes: NodeStore,
+        flushBytes: Int,
+        rewriteFrom: FileOffset? = nil
     ) {
         self.commit = commit
         self.nodes = nodes
@@ -32,7 +35,8 @@ struct PageWriter {
 
     /// Writes what is in memory only, and returns the state with addresses instead of nodes.
     mutating func write(
-        _ state: StoreState, to log: inout LogWriter
+        _ state: StoreState,
+        to log: inout LogWriter
     ) throws(EngineError) -> StoreState {
         var clean = state
         // Ascending by tree, so that equal states give equal files.
@@ -50,12 +54,18 @@ struct PageWriter {
                 preconditionFailure("a clean tree has an address")
             }
             return StoredRoot(
-                tree: id, level: UInt8(root.level), address: address, rows: root.rows)
+                tree: id,
+                level: UInt8(root.level),
+                address: address,
+                rows: root.rows
+            )
         }
     }
 
     private mutating func write(
-        _ root: TreeRoot, of tree: TreeID, to log: inout LogWriter
+        _ root: TreeRoot,
+        of tree: TreeID,
+        to log: inout LogWriter
     ) throws(EngineError) -> TreeRoot {
         let pointer = ChildPointer(node: root.node, address: root.address, rows: root.rows)
         let address = try write(pointer, of: tree, level: root.level, to: &log)
@@ -63,7 +73,10 @@ struct PageWriter {
     }
 
     private mutating func write(
-        _ pointer: ChildPointer, of tree: TreeID, level: Int, to log: inout LogWriter
+        _ pointer: ChildPointer,
+        of tree: TreeID,
+        level: Int,
+        to log: inout LogWriter
     ) throws(EngineError) -> PageAddress {
         let node: TreeNode
         if let changed = pointer.node {
@@ -86,7 +99,8 @@ struct PageWriter {
                 clean.children[index] = ChildPointer(
                     node: nil,
                     address: try write(child, of: tree, level: level - 1, to: &log),
-                    rows: child.rows)
+                    rows: child.rows
+                )
             }
         }
         let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)

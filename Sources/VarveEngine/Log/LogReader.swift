@@ -45,13 +45,15 @@ struct LogReader: Sendable {
         else {
             throw .damaged(
                 "frame \(address.offset.frameName) is not the one its parent names",
-                place: address.offset)
+                place: address.offset
+            )
         }
         let payload = FrameHeader.length..<count
         guard FrameHash.xxh64(bytes, range: payload, seed: seed) == address.payloadHash else {
             throw .damaged(
                 "frame \(address.offset.frameName) has another hash than its parent names",
-                place: address.offset)
+                place: address.offset
+            )
         }
         return FrameBytes(header: header, bytes: bytes, payload: payload, offset: address.offset)
     }
@@ -63,12 +65,19 @@ struct LogReader: Sendable {
         do throws(FormatError) {
             _ = try ValueHeader(decoding: frame.bytes, range: frame.payload, place: name)
             let (bytes, range) = try Frame.body(
-                of: frame.bytes, payload: frame.payload, header: frame.header,
-                frontLength: ValueHeader.length, place: name)
+                of: frame.bytes,
+                payload: frame.payload,
+                header: frame.header,
+                frontLength: ValueHeader.length,
+                place: name
+            )
             guard UInt64(range.count) == place.length else {
                 throw FormatError(
-                    place: name, field: "length", found: "\(range.count)",
-                    expected: "\(place.length)")
+                    place: name,
+                    field: "length",
+                    found: "\(range.count)",
+                    expected: "\(place.length)"
+                )
             }
             return Array(bytes[range])
         } catch {

@@ -39,9 +39,15 @@ struct LogWriter {
     private(set) var hasUnsyncedBytes = false
 
     init(
-        file: any StoreFile, seed: UInt64, options: EngineOptions, counters: EngineCounters,
-        end: FileOffset, durableEnd: FileOffset, lastCommit: FileOffset,
-        lastCommitHash: UInt64, checkpoint: FileOffset
+        file: any StoreFile,
+        seed: UInt64,
+        options: EngineOptions,
+        counters: EngineCounters,
+        end: FileOffset,
+        durableEnd: FileOffset,
+        lastCommit: FileOffset,
+        lastCommitHash: UInt64,
+        checkpoint: FileOffset
     ) {
         self.file = file
         self.seed = seed
@@ -67,23 +73,38 @@ struct LogWriter {
 
     /// Appends a PAGE or VALUE frame to the body of the commit to come.
     mutating func appendBody(
-        _ kind: FrameKind, front: [UInt8], body: [UInt8], compresses: Bool
+        _ kind: FrameKind,
+        front: [UInt8],
+        body: [UInt8],
+        compresses: Bool
     ) -> PageAddress {
         precondition(!kind.isCommitFrame, "commit frames end a body")
         let placed = Frame.append(
-            to: &buffer, kind: kind, front: front, body: body, compresses: compresses,
-            previousCommit: lastCommit, at: end, seed: seed)
+            to: &buffer,
+            kind: kind,
+            front: front,
+            body: body,
+            compresses: compresses,
+            previousCommit: lastCommit,
+            at: end,
+            seed: seed
+        )
         bodyHash = FrameHash.combine(bodyHash, with: placed.header.payloadHash)
         end = placed.end
         return PageAddress(
-            offset: placed.offset, storedLength: placed.header.storedLength,
-            payloadHash: placed.header.payloadHash)
+            offset: placed.offset,
+            storedLength: placed.header.storedLength,
+            payloadHash: placed.header.payloadHash
+        )
     }
 
     /// Appends a commit frame, which ends the body. Chain, body and `durableEnd` are filled in.
     @discardableResult
     mutating func appendCommit(
-        _ kind: FrameKind, flags: FrameFlags, record: CommitRecord, body: [UInt8]
+        _ kind: FrameKind,
+        flags: FrameFlags,
+        record: CommitRecord,
+        body: [UInt8]
     ) -> Frame.Placed {
         precondition(kind.isCommitFrame, "body frames end nothing")
         var record = record
@@ -93,8 +114,16 @@ struct LogWriter {
         record.checkpoint = checkpoint
         record.durableEnd = durableEnd
         let placed = Frame.append(
-            to: &buffer, kind: kind, flags: flags, front: record.encoded(), body: body,
-            compresses: body.count > 1024, previousCommit: lastCommit, at: end, seed: seed)
+            to: &buffer,
+            kind: kind,
+            flags: flags,
+            front: record.encoded(),
+            body: body,
+            compresses: body.count > 1024,
+            previousCommit: lastCommit,
+            at: end,
+            seed: seed
+        )
         if kind == .tree || kind == .checkpoint { checkpoint = placed.offset }
         lastCommit = placed.offset
         lastCommitHash = placed.header.payloadHash
@@ -122,7 +151,9 @@ struct LogWriter {
             while position < target {
                 let count = min(target - position, 128 << 10)
                 try file.write(
-                    [UInt8](repeating: 0, count: Int(count)), at: FileOffset(position))
+                    [UInt8](repeating: 0, count: Int(count)),
+                    at: FileOffset(position)
+                )
                 position += count
             }
             try file.syncData()

@@ -62,7 +62,11 @@ struct LogScan {
         guard FrameHeader.mayStart(bytes, at: position) else { return nil }
         do throws(FormatError) {
             let header = try FrameHeader(
-                decoding: bytes, at: position, offset: FileOffset(offset), seed: log.seed)
+                decoding: bytes,
+                at: position,
+                offset: FileOffset(offset),
+                seed: log.seed
+            )
             let (end, overflow) = offset.addingReportingOverflow(header.frameLength)
             return overflow || end > size ? nil : header
         } catch {
@@ -85,12 +89,21 @@ struct LogScan {
         do throws(FormatError) {
             let (record, length) = try CommitRecord.decode(
                 Array(bytes[payload.prefix(CommitRecord.fixedLength + CommitRecord.extraBytesMax)]),
-                offset: offset)
+                offset: offset
+            )
             let frame = FrameBytes(
-                header: header, bytes: bytes, payload: payload, offset: offset)
+                header: header,
+                bytes: bytes,
+                payload: payload,
+                offset: offset
+            )
             return ScannedCommit(
-                offset: offset, header: header, record: record, frame: frame,
-                recordLength: length)
+                offset: offset,
+                header: header,
+                record: record,
+                frame: frame,
+                recordLength: length
+            )
         } catch {
             return nil
         }
@@ -127,7 +140,8 @@ struct LogScan {
             before.end <= commit.record.bodyStart, before.header.kind != .close
         else { return nil }
         let steps = commit.record.number.rawValue.subtractingReportingOverflow(
-            before.record.number.rawValue)
+            before.record.number.rawValue
+        )
         // CKPT and CLOSE repeat their commit's number; a settle may pass over absorbed ones.
         guard !steps.overflow else { return nil }
         return before
@@ -139,7 +153,8 @@ struct LogScan {
     ///
     /// Looks at the tail word first; where it is torn, at every multiple of 8 going back.
     func searchBackward(
-        from end: UInt64, _ body: (UInt64, FrameHeader) throws(EngineError) -> Bool
+        from end: UInt64,
+        _ body: (UInt64, FrameHeader) throws(EngineError) -> Bool
     ) throws(EngineError) {
         let start = FileHeader.logStart.rawValue
         var limit = (end + 7) & ~7
@@ -152,7 +167,9 @@ struct LogScan {
             }
             let from = max(start, limit - min(Self.window, limit - start))
             let bytes = try log.read(
-                at: FileOffset(from), count: Int(min(limit + 32, size) - from))
+                at: FileOffset(from),
+                count: Int(min(limit + 32, size) - from)
+            )
             var found: UInt64?
             var offset = limit
             while offset > from {
@@ -176,7 +193,9 @@ struct LogScan {
     private func frame(endingAt end: UInt64) throws(EngineError) -> UInt64? {
         guard end >= FileHeader.logStart.rawValue + 40, end <= size else { return nil }
         let bytes = try log.read(
-            at: FileOffset(end - UInt64(FrameHeader.tailLength)), count: FrameHeader.tailLength)
+            at: FileOffset(end - UInt64(FrameHeader.tailLength)),
+            count: FrameHeader.tailLength
+        )
         guard let length = FrameHeader.tailWord(bytes, at: 0), length >= 40,
             length <= end - FileHeader.logStart.rawValue
         else { return nil }

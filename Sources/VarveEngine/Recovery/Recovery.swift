@@ -65,7 +65,8 @@ struct Recovery {
                     .damaged,
                     "the log is damaged at \(place.frameName), which was on disk before commit "
                         + "\(candidate.record.number.rawValue) was written",
-                    place: place)
+                    place: place
+                )
                 return false
             case .brokenTail:
                 return true
@@ -80,8 +81,14 @@ struct Recovery {
         // 4. Where the state of the proven commit comes from.
         let (base, replay) = try history(of: chain.proven)
         return RecoveredLog(
-            newest: newest, proven: chain.proven, unproven: chain.unproven, base: base,
-            replay: replay, durableEnd: newest.record.durableEnd, dataEnd: dataEnd)
+            newest: newest,
+            proven: chain.proven,
+            unproven: chain.unproven,
+            base: base,
+            replay: replay,
+            durableEnd: newest.record.durableEnd,
+            dataEnd: dataEnd
+        )
     }
 
     // MARK: Chain
@@ -128,13 +135,15 @@ struct Recovery {
             guard try scan.hasSoundBody(commit, checksPayloads: false) else {
                 throw .damaged(
                     "the body of commit \(commit.record.number.rawValue) is damaged",
-                    place: commit.record.bodyStart)
+                    place: commit.record.bodyStart
+                )
             }
             replay.append(commit)
             guard let before = try scan.previous(of: commit) else {
                 throw .damaged(
                     "the commit before \(commit.record.number.rawValue) is damaged",
-                    place: commit.header.previousCommit)
+                    place: commit.header.previousCommit
+                )
             }
             commit = before
         }
@@ -211,6 +220,7 @@ struct Recovery {
             .newestCommitDamaged,
             "the newest commit at \(place.frameName) (\(count) bytes) is all there, but its bytes "
                 + "are wrong; opening for writing would roll it back",
-            place: place)
+            place: place
+        )
     }
 }

@@ -24,7 +24,11 @@ struct Replay {
         state.schemaVersion = commit.record.schemaVersion
         for root in roots {
             state.trees[root.tree] = TreeRoot(
-                node: nil, address: root.address, level: Int(root.level), rows: root.rows)
+                node: nil,
+                address: root.address,
+                level: Int(root.level),
+                rows: root.rows
+            )
         }
         state.schema = try state.tree(.catalog, nodes).value(EngineKeys.schema) ?? []
         if !state.schema.isEmpty {
@@ -46,7 +50,9 @@ struct Replay {
             let roots = try TreeRoots.decode(&reader, offset: commit.offset)
             if commit.header.kind == .checkpoint { return (roots, []) }
             let changes = try ChangedObjects.decode(
-                &reader, limit: UInt64(commit.record.operationCount))
+                &reader,
+                limit: UInt64(commit.record.operationCount)
+            )
             return (roots, changes)
         } catch {
             throw .damaged(error, place: commit.offset)
@@ -57,9 +63,13 @@ struct Replay {
     func apply(_ commit: ScannedCommit, to state: StoreState) throws(EngineError) -> StoreState {
         let log = nodes.log
         let editor = StateEditor(
-            base: state, number: commit.record.number, stamp: stamp, loader: nodes,
+            base: state,
+            number: commit.record.number,
+            stamp: stamp,
+            loader: nodes,
             splitWeight: options.nodeWeightMax,
-            readPlace: { place throws(EngineError) in try log.value(place) })
+            readPlace: { place throws(EngineError) in try log.value(place) }
+        )
         do throws(EngineError) {
             try apply(commit, editor)
         } catch {
@@ -149,8 +159,12 @@ struct Replay {
     private static func bodyReader(_ commit: ScannedCommit) throws(FormatError) -> ByteReader {
         let place = "commit \(commit.offset.frameName)"
         let (bytes, range) = try Frame.body(
-            of: commit.frame.bytes, payload: commit.frame.payload, header: commit.header,
-            frontLength: commit.recordLength, place: place)
+            of: commit.frame.bytes,
+            payload: commit.frame.payload,
+            header: commit.header,
+            frontLength: commit.recordLength,
+            place: place
+        )
         return ByteReader(bytes, range: range, place: place)
     }
 }

@@ -18,17 +18,27 @@ struct Settle {
 
     /// Appends and syncs the settle. Returns the clean state.
     func run(
-        _ state: StoreState, of commits: [ScannedCommit], record: CommitRecord, stamp: UInt64,
+        _ state: StoreState,
+        of commits: [ScannedCommit],
+        record: CommitRecord,
+        stamp: UInt64,
         _ log: inout LogWriter
     ) throws(EngineError) -> StoreState {
         let editor = StateEditor(
-            base: state, number: state.number, stamp: stamp, loader: nodes,
+            base: state,
+            number: state.number,
+            stamp: stamp,
+            loader: nodes,
             splitWeight: options.nodeWeightMax,
-            readPlace: { [nodes] place throws(EngineError) in try nodes.log.value(place) })
+            readPlace: { [nodes] place throws(EngineError) in try nodes.log.value(place) }
+        )
         try copyValues(editor, &log)
         var pages = PageWriter(
-            commit: state.number, nodes: nodes, flushBytes: options.earlyWriteBytes,
-            rewriteFrom: durableEnd)
+            commit: state.number,
+            nodes: nodes,
+            flushBytes: options.earlyWriteBytes,
+            rewriteFrom: durableEnd
+        )
         let clean = try pages.write(editor.finished(), to: &log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: clean), to: &body)
@@ -39,7 +49,11 @@ struct Settle {
         record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
         record.liveBytes += pages.pageBytes
         log.appendCommit(
-            .tree, flags: [.carriesChanges, .settle], record: record, body: body.bytes)
+            .tree,
+            flags: [.carriesChanges, .settle],
+            record: record,
+            body: body.bytes
+        )
         try log.makeRoom()
         do throws(IOError) {
             options.environment.yield("settle.write")
@@ -75,7 +89,9 @@ struct Settle {
 
     /// Entries of leaves that are in memory only or not proven: all that can name a new frame.
     private func collect(
-        _ node: TreeNode, _ tree: Tree, _ entries: inout [(key: [UInt8], value: [UInt8])]
+        _ node: TreeNode,
+        _ tree: Tree,
+        _ entries: inout [(key: [UInt8], value: [UInt8])]
     ) throws(EngineError) {
         if node.isLeaf {
             for index in 0..<node.count { entries.append((node.key(index), node.value(index))) }
@@ -91,7 +107,10 @@ struct Settle {
     }
 
     private func copy(
-        _ key: [UInt8], _ value: [UInt8], of tree: TreeID, _ editor: StateEditor,
+        _ key: [UInt8],
+        _ value: [UInt8],
+        of tree: TreeID,
+        _ editor: StateEditor,
         _ log: inout LogWriter
     ) throws(EngineError) {
         if tree == .blobs {
@@ -114,19 +133,28 @@ struct Settle {
 
     /// Copies one VALUE frame; its bytes are checked on the way.
     private func copy(
-        _ place: ValuePlace, _ log: inout LogWriter
+        _ place: ValuePlace,
+        _ log: inout LogWriter
     ) throws(EngineError) -> ValuePlace {
         let frame = try nodes.log.frame(place.address, kind: .value)
         let front = Array(
-            frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))])
+            frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))]
+        )
         let (bytes, range) = try format { () throws(FormatError) in
             try Frame.body(
-                of: frame.bytes, payload: frame.payload, header: frame.header,
-                frontLength: ValueHeader.length, place: frame.offset.frameName)
+                of: frame.bytes,
+                payload: frame.payload,
+                header: frame.header,
+                frontLength: ValueHeader.length,
+                place: frame.offset.frameName
+            )
         }
         let address = log.appendBody(
-            .value, front: front, body: Array(bytes[range]),
-            compresses: frame.header.flags.contains(.compressed))
+            .value,
+            front: front,
+            body: Array(bytes[range]),
+            compresses: frame.header.flags.contains(.compressed)
+        )
         return ValuePlace(address: address, length: place.length)
     }
 

@@ -14,7 +14,9 @@ internal import VarveIO
 extension Engine {
     /// Makes the changes of `transaction` durable and visible.
     func commit(
-        _ transaction: WriteTransaction, author: String, _ writer: inout WriterState
+        _ transaction: WriteTransaction,
+        author: String,
+        _ writer: inout WriterState
     ) throws(EngineError) {
         let before = writer.log
         let changes: CommitChanges
@@ -30,10 +32,12 @@ extension Engine {
             // 3. encode: the commit frame, behind its body, in one buffer.
             var record = self.record(for: transaction, author: author, writer)
             changes = CommitChanges(
-                number: transaction.number, author: record.author,
+                number: transaction.number,
+                author: record.author,
                 timeMicroseconds: record.clockMicroseconds,
                 objects: try transaction.changedObjects(),
-                schemaChanged: transaction.schemaChanged)
+                schemaChanged: transaction.schemaChanged
+            )
             record.entityCounts = Self.counts(of: changes.objects)
             if isTree {
                 (state, pages) = try encodeTree(transaction, record, changes, &writer)
@@ -84,7 +88,8 @@ extension Engine {
     // MARK: Steps
 
     private func placeValues(
-        of transaction: WriteTransaction, _ writer: inout WriterState
+        of transaction: WriteTransaction,
+        _ writer: inout WriterState
     ) throws(EngineError) -> [NewPlace] {
         var places: [NewPlace] = []
         let editor = transaction.editor
@@ -92,14 +97,21 @@ extension Engine {
             $0.key.lexicographicallyPrecedes($1.key)
         }) {
             let header = ValueHeader(
-                entity: pending.entity, column: pending.value.column, object: pending.object,
-                commit: transaction.number)
+                entity: pending.entity,
+                column: pending.value.column,
+                object: pending.object,
+                commit: transaction.number
+            )
             let place = try append(header, pending.value.bytes, &writer)
             try editor.place(pending.entity, pending.object, pending.value.column, at: place)
             places.append(
                 .largeValue(
-                    entity: pending.entity, object: pending.object, column: pending.value.column,
-                    place: place))
+                    entity: pending.entity,
+                    object: pending.object,
+                    column: pending.value.column,
+                    place: place
+                )
+            )
         }
         var blobPlaces: [BlobReference: BlobEntry.Place] = [:]
         for reference in try editor.blobsWithoutPlace() {
@@ -109,8 +121,11 @@ extension Engine {
                 places.append(.blobFile(reference))
             case .bytes(let bytes):
                 let header = ValueHeader(
-                    entity: ValueHeader.blobEntity, column: ColumnID(0),
-                    object: ObjectID(reference.digest.words.0), commit: transaction.number)
+                    entity: ValueHeader.blobEntity,
+                    column: ColumnID(0),
+                    object: ObjectID(reference.digest.words.0),
+                    commit: transaction.number
+                )
                 let place = try append(header, bytes, &writer)
                 blobPlaces[reference] = .frame(place)
                 places.append(.blobFrame(reference, place))
@@ -121,14 +136,22 @@ extension Engine {
     }
 
     private func append(
-        _ header: ValueHeader, _ bytes: [UInt8], _ writer: inout WriterState
+        _ header: ValueHeader,
+        _ bytes: [UInt8],
+        _ writer: inout WriterState
     ) throws(EngineError) -> ValuePlace {
         guard bytes.count <= FrameKind.value.payloadBytesMax - ValueHeader.length else {
             throw EngineError(
-                .limitExceeded, "a value has \(bytes.count) bytes; the limit is 32 MiB")
+                .limitExceeded,
+                "a value has \(bytes.count) bytes; the limit is 32 MiB"
+            )
         }
         let address = writer.log.appendBody(
-            .value, front: header.encoded(), body: bytes, compresses: bytes.count >= 256)
+            .value,
+            front: header.encoded(),
+            body: bytes,
+            compresses: bytes.count >= 256
+        )
         if writer.log.bufferedBytes > options.earlyWriteBytes {
             try writer.log.makeRoom()
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
@@ -137,7 +160,9 @@ extension Engine {
     }
 
     private func record(
-        for transaction: WriteTransaction, author: String, _ writer: borrowing WriterState
+        for transaction: WriteTransaction,
+        author: String,
+        _ writer: borrowing WriterState
     ) -> CommitRecord {
         var record = CommitRecord()
         record.number = transaction.number
@@ -154,7 +179,9 @@ extension Engine {
     }
 
     private func encodeDelta(
-        _ transaction: WriteTransaction, _ record: CommitRecord, _ places: [NewPlace],
+        _ transaction: WriteTransaction,
+        _ record: CommitRecord,
+        _ places: [NewPlace],
         _ writer: inout WriterState
     ) -> StoreState {
         var body = ByteWriter(capacity: transaction.operations.count + 16)
@@ -166,11 +193,16 @@ extension Engine {
     }
 
     private func encodeTree(
-        _ transaction: WriteTransaction, _ record: CommitRecord, _ changes: CommitChanges,
+        _ transaction: WriteTransaction,
+        _ record: CommitRecord,
+        _ changes: CommitChanges,
         _ writer: inout WriterState
     ) throws(EngineError) -> (StoreState, PageWriter) {
         var pages = PageWriter(
-            commit: transaction.number, nodes: nodes, flushBytes: options.earlyWriteBytes)
+            commit: transaction.number,
+            nodes: nodes,
+            flushBytes: options.earlyWriteBytes
+        )
         let state = try pages.write(transaction.editor.finished(), to: &writer.log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: state), to: &body)
@@ -194,7 +226,12 @@ extension Engine {
             if counts.last?.entity != list.entity {
                 counts.append(
                     CommitRecord.EntityCounts(
-                        entity: list.entity, added: 0, changed: 0, deleted: 0))
+                        entity: list.entity,
+                        added: 0,
+                        changed: 0,
+                        deleted: 0
+                    )
+                )
             }
             let number = UInt64(list.objects.count)
             switch list.kind {
@@ -211,7 +248,9 @@ extension Engine {
     /// Before the commit frame was written: the store is as it was. Bytes of a body that were
     /// handed over already become a void.
     func giveUp(
-        _ writer: inout WriterState, backTo before: LogWriter, _ error: EngineError
+        _ writer: inout WriterState,
+        backTo before: LogWriter,
+        _ error: EngineError
     ) -> EngineError {
         writer.log.abandon(backTo: before)
         return error
@@ -219,13 +258,16 @@ extension Engine {
 
     /// After bytes of the commit were handed over: whether it is on disk is not known.
     func poison(
-        _ writer: inout WriterState, _ number: CommitNumber, _ cause: IOError
+        _ writer: inout WriterState,
+        _ number: CommitNumber,
+        _ cause: IOError
     ) -> EngineError {
         let error = EngineError(
             .outcomeUnknown,
             "commit \(number.rawValue) may or may not be on disk (\(cause.description)); "
                 + "open the store again to find out",
-            cause: cause)
+            cause: cause
+        )
         writer.status = .poisoned(error)
         return error
     }

@@ -40,7 +40,9 @@ public final class Snapshot: Sendable {
     /// `body` gets the position in `objects` and the row, or nil where there is none.
     /// - Complexity: O(IDs + leaves touched x depth).
     public func rows(
-        _ tree: TreeID, _ objects: [ObjectID], _ body: (Int, StoredRow?) -> Void
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError) {
         try self.tree(tree).rows(objects, body)
     }
@@ -66,7 +68,9 @@ public final class Snapshot: Sendable {
     ///
     /// - Throws: `damaged` when the store has no such value, `ioFailed`.
     public func largeValue(
-        entity: EntityID, object: ObjectID, column: ColumnID
+        entity: EntityID,
+        object: ObjectID,
+        column: ColumnID
     ) throws(EngineError) -> [UInt8] {
         let key = EngineKeys.largeValue(entity, object, column)
         return try LargeValues.read(key, in: tree(.largeValues), engine.readPlace)

@@ -38,7 +38,10 @@ final class StateEditor {
     }
 
     init(
-        base: StoreState, number: CommitNumber, stamp: UInt64, loader: any NodeLoading,
+        base: StoreState,
+        number: CommitNumber,
+        stamp: UInt64,
+        loader: any NodeLoading,
         splitWeight: Int,
         readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
     ) {
@@ -75,13 +78,18 @@ final class StateEditor {
     func editor(_ id: TreeID) -> TreeEditor {
         if let existing = editors[id] { return existing }
         let editor = TreeEditor(
-            id: id, stamp: stamp, loader: loader, splitWeight: splitWeight,
-            root: base.trees[id] ?? .empty)
+            id: id,
+            stamp: stamp,
+            loader: loader,
+            splitWeight: splitWeight,
+            root: base.trees[id] ?? .empty
+        )
         editors[id] = editor
         return editor
     }
 
-    func setSchema(_ bytes: [UInt8], version: UInt32, deriver: any IndexDeriver) throws(EngineError) {
+    func setSchema(_ bytes: [UInt8], version: UInt32, deriver: any IndexDeriver) throws(EngineError)
+    {
         schema = bytes
         schemaVersion = version
         self.deriver = deriver
@@ -105,14 +113,19 @@ final class StateEditor {
 
     /// Adds a row in stored form (large values already outside).
     func insert(
-        _ entity: EntityID, _ object: ObjectID, stored: [UInt8], moved: [MovedValue]
+        _ entity: EntityID,
+        _ object: ObjectID,
+        stored: [UInt8],
+        moved: [MovedValue]
     ) throws(EngineError) {
         for value in moved { keep(entity, object, value) }
         try takeIncoming(entity, object, stored, changed: nil)
         let tree = try rowTree(entity)
         guard try editor(tree).put(EngineKeys.object(object), versioned(stored)) else {
             throw EngineError(
-                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) exists already")
+                .invalid,
+                "object \(object.rawValue) of entity \(entity.rawValue) exists already"
+            )
         }
         let row = try derivableRow(entity, object, stored)
         for (index, key) in try entries(entity, object, row, changed: nil) {
@@ -123,12 +136,17 @@ final class StateEditor {
 
     /// Changes columns of a row. The patch is in stored form.
     func update(
-        _ entity: EntityID, _ object: ObjectID, patch: RowPatch, moved: [MovedValue]
+        _ entity: EntityID,
+        _ object: ObjectID,
+        patch: RowPatch,
+        moved: [MovedValue]
     ) throws(EngineError) {
         let rows = editor(try rowTree(entity))
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
-                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
+                .invalid,
+                "object \(object.rawValue) of entity \(entity.rawValue) does not exist"
+            )
         }
         let new = try format { () throws(FormatError) in try patch.applied(to: old.bytes) }
         let before = try derivableRow(entity, object, old.bytes)
@@ -162,7 +180,9 @@ final class StateEditor {
         let rows = editor(try rowTree(entity))
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
-                .invalid, "object \(object.rawValue) of entity \(entity.rawValue) does not exist")
+                .invalid,
+                "object \(object.rawValue) of entity \(entity.rawValue) does not exist"
+            )
         }
         let row = try derivableRow(entity, object, old.bytes)
         for (index, key) in try entries(entity, object, row, changed: nil) {
@@ -178,7 +198,9 @@ final class StateEditor {
 
     /// A large value as this state has it.
     func largeValue(
-        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ column: ColumnID
     ) throws(EngineError) -> [UInt8] {
         let key = EngineKeys.largeValue(entity, object, column)
         if let pending = pendingValues[key] { return pending.value.bytes }
@@ -189,7 +211,10 @@ final class StateEditor {
 
     /// Notes where a large value is now.
     func place(
-        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID, at place: ValuePlace
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ column: ColumnID,
+        at place: ValuePlace
     ) throws(EngineError) {
         var writer = ByteWriter(capacity: 20)
         place.append(to: &writer)
@@ -223,10 +248,14 @@ final class StateEditor {
                 entry = BlobEntry(references: 0, length: reference.length, place: place)
             } else {
                 throw EngineError(
-                    .invalid, "a row names the blob \(reference.digest.shortName), which was never written")
+                    .invalid,
+                    "a row names the blob \(reference.digest.shortName), which was never written"
+                )
             }
             let count = Int64(clamping: entry.references) + change
-            guard count >= 0 else { throw .damaged("blob \(reference.digest.shortName) is named too often") }
+            guard count >= 0 else {
+                throw .damaged("blob \(reference.digest.shortName) is named too often")
+            }
             if count > 0 {
                 entry.references = UInt64(count)
                 try blobs.put(key, entry.encoded())
@@ -234,7 +263,9 @@ final class StateEditor {
                 try blobs.remove(key)
                 if entry.place == .file {
                     try editor(.droppedBlobs).put(
-                        EngineKeys.dropped(reference.digest, by: number), [])
+                        EngineKeys.dropped(reference.digest, by: number),
+                        []
+                    )
                 }
             }
         }
@@ -258,7 +289,10 @@ final class StateEditor {
 
     /// Replay: large values that the row names get the places that the commit lists.
     private func takeIncoming(
-        _ entity: EntityID, _ object: ObjectID, _ row: [UInt8], changed: [ColumnID]?
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ row: [UInt8],
+        changed: [ColumnID]?
     ) throws(EngineError) {
         guard !incomingPlaces.isEmpty else { return }
         let outside = try format { () throws(FormatError) in
@@ -271,7 +305,9 @@ final class StateEditor {
     }
 
     private func forget(
-        _ entity: EntityID, _ object: ObjectID, _ column: ColumnID
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ column: ColumnID
     ) throws(EngineError) {
         let key = EngineKeys.largeValue(entity, object, column)
         pendingValues[key] = nil
@@ -280,7 +316,9 @@ final class StateEditor {
 
     /// The row with the large values back inside that an index needs; usually the row itself.
     func derivableRow(
-        _ entity: EntityID, _ object: ObjectID, _ stored: [UInt8]
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ stored: [UInt8]
     ) throws(EngineError) -> [UInt8] {
         guard let deriver else { return stored }
         let outside = try format { () throws(FormatError) in
@@ -296,8 +334,11 @@ final class StateEditor {
             }
             values.append(
                 MovedValue(
-                    column: column, isText: kind.isText,
-                    bytes: try largeValue(entity, object, column)))
+                    column: column,
+                    isText: kind.isText,
+                    bytes: try largeValue(entity, object, column)
+                )
+            )
         }
         if values.isEmpty { return stored }
         return try format { () throws(FormatError) in
@@ -306,13 +347,17 @@ final class StateEditor {
     }
 
     private func entries(
-        _ entity: EntityID, _ object: ObjectID, _ row: [UInt8], changed: [ColumnID]?
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ row: [UInt8],
+        changed: [ColumnID]?
     ) throws(EngineError) -> [(TreeID, [UInt8])] {
         guard let deriver else { return [] }
         var list: [(TreeID, [UInt8])] = []
         try format { () throws(FormatError) in
             try deriver.entries(entity: entity, object: object, row: row, changed: changed) {
-                tree, key in list.append((tree, key))
+                tree,
+                key in list.append((tree, key))
             }
         }
         return list
@@ -333,7 +378,9 @@ final class StateEditor {
 /// Reading values that left their rows.
 enum LargeValues {
     static func read(
-        _ key: [UInt8], in tree: Tree, _ readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
+        _ key: [UInt8],
+        in tree: Tree,
+        _ readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
     ) throws(EngineError) -> [UInt8] {
         guard let bytes = try tree.value(key) else {
             throw .damaged("a row names a large value that the store does not have")

@@ -26,7 +26,9 @@ enum EngineKeys {
     /// "schema/" and the version, big-endian: ascending by version.
     static func schema(version: UInt32) -> [UInt8] {
         var writer = ByteWriter(appendingTo: [UInt8]("schema/".utf8))
-        for shift in [24, 16, 8, 0] { writer.u8(UInt8(truncatingIfNeeded: version >> UInt32(shift))) }
+        for shift in [24, 16, 8, 0] {
+            writer.u8(UInt8(truncatingIfNeeded: version >> UInt32(shift)))
+        }
         return writer.bytes
     }
 

@@ -28,7 +28,9 @@ public final class WriteTransaction {
     }
 
     init(
-        editor: StateEditor, loader: any NodeLoading, options: EngineOptions,
+        editor: StateEditor,
+        loader: any NodeLoading,
+        options: EngineOptions,
         delegate: any EngineDelegate
     ) {
         self.editor = editor
@@ -53,7 +55,9 @@ public final class WriteTransaction {
 
     /// Rows of ascending object IDs in one pass. - Complexity: O(IDs + leaves touched x depth).
     public func rows(
-        _ tree: TreeID, _ objects: [ObjectID], _ body: (Int, StoredRow?) -> Void
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError) {
         try editor.tree(tree).rows(objects, body)
     }
@@ -76,7 +80,9 @@ public final class WriteTransaction {
 
     /// A large value, also one that this transaction made.
     public func largeValue(
-        entity: EntityID, object: ObjectID, column: ColumnID
+        entity: EntityID,
+        object: ObjectID,
+        column: ColumnID
     ) throws(EngineError) -> [UInt8] {
         try editor.largeValue(entity, object, column)
     }
@@ -89,7 +95,9 @@ public final class WriteTransaction {
     ///   `ioFailed`.
     /// - Complexity: O(log n) for the row and for each index entry.
     public func insert(
-        _ entity: EntityID, _ object: ObjectID, row: [UInt8]
+        _ entity: EntityID,
+        _ object: ObjectID,
+        row: [UInt8]
     ) throws(EngineError) {
         let (stored, moved) = try format { () throws(FormatError) in
             try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
@@ -103,7 +111,9 @@ public final class WriteTransaction {
     ///
     /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
     public func update(
-        _ entity: EntityID, _ object: ObjectID, patch: [UInt8]
+        _ entity: EntityID,
+        _ object: ObjectID,
+        patch: [UInt8]
     ) throws(EngineError) {
         let (stored, moved) = try format { () throws(FormatError) in
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
@@ -164,7 +174,10 @@ public final class WriteTransaction {
             let full = try editor.derivableRow(entity, object, row.bytes)
             try format { () throws(FormatError) in
                 try deriver.entries(
-                    entity: entity, object: object, row: full, changed: nil
+                    entity: entity,
+                    object: object,
+                    row: full,
+                    changed: nil
                 ) { tree, key in
                     if indexes.contains(tree) { keys[tree, default: []].append(key) }
                 }
@@ -228,7 +241,8 @@ public final class WriteTransaction {
             ]
             for (kind, objects) in parts where !objects.isEmpty {
                 lists.append(
-                    ChangedObjects(entity: entity, kind: kind, objects: objects.sorted()))
+                    ChangedObjects(entity: entity, kind: kind, objects: objects.sorted())
+                )
             }
         }
         return lists

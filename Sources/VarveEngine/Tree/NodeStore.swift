@@ -98,7 +98,9 @@ final class NodeStore: NodeLoading {
     }
 
     private func decode(
-        _ address: PageAddress, tree: TreeID, level: Int
+        _ address: PageAddress,
+        tree: TreeID,
+        level: Int
     ) throws(EngineError) -> TreeNode {
         let frame = try log.frame(address, kind: .page)
         do throws(FormatError) {
@@ -113,32 +115,53 @@ final class NodeStore: NodeLoading {
 enum PageCoding {
     /// The node of a verified page.
     static func node(
-        _ frame: FrameBytes, tree: TreeID, level: Int
+        _ frame: FrameBytes,
+        tree: TreeID,
+        level: Int
     ) throws(FormatError) -> TreeNode {
         let place = "page \(frame.offset.frameName)"
         let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
         guard header.tree == tree, Int(header.level) == level else {
             throw FormatError(
-                place: place, field: "tree and level",
+                place: place,
+                field: "tree and level",
                 found: "tree \(header.tree.rawValue), level \(header.level)",
-                expected: "tree \(tree.rawValue), level \(level)")
+                expected: "tree \(tree.rawValue), level \(level)"
+            )
         }
         let (bytes, range) = try Frame.body(
-            of: frame.bytes, payload: frame.payload, header: frame.header,
-            frontLength: PageHeader.length, place: place)
+            of: frame.bytes,
+            payload: frame.payload,
+            header: frame.header,
+            frontLength: PageHeader.length,
+            place: place
+        )
         let body = try PageBody(
-            decoding: bytes, range: range, header: header, offset: frame.offset)
+            decoding: bytes,
+            range: range,
+            header: header,
+            offset: frame.offset
+        )
         let node = TreeNode(
-            stamp: TreeNode.cleanStamp, level: level,
-            capacity: range.count + body.suffixes.count * (body.prefix.count + 24))
+            stamp: TreeNode.cleanStamp,
+            level: level,
+            capacity: range.count + body.suffixes.count * (body.prefix.count + 24)
+        )
         for index in body.suffixes.indices {
             let value = level == 0 ? body.values[index] : 0..<0
             let ascends = node.append(
-                prefix: body.prefix, suffix: body.suffixes[index], value: value, of: bytes)
+                prefix: body.prefix,
+                suffix: body.suffixes[index],
+                value: value,
+                of: bytes
+            )
             guard ascends else {
                 throw FormatError(
-                    place: place, field: "key", found: "a key out of order",
-                    expected: "ascending keys")
+                    place: place,
+                    field: "key",
+                    found: "a key out of order",
+                    expected: "ascending keys"
+                )
             }
         }
         var sum: UInt64 = 0
@@ -146,21 +169,32 @@ enum PageCoding {
             let (next, overflow) = sum.addingReportingOverflow(child.rows)
             guard !overflow, child.rows > 0 else {
                 throw FormatError(
-                    place: place, field: "rows", found: "\(child.rows)", expected: "a row count")
+                    place: place,
+                    field: "rows",
+                    found: "\(child.rows)",
+                    expected: "a row count"
+                )
             }
             sum = next
         }
         node.children = ContiguousArray(
-            body.children.map { ChildPointer(node: nil, address: $0.address, rows: $0.rows) })
+            body.children.map { ChildPointer(node: nil, address: $0.address, rows: $0.rows) }
+        )
         return node
     }
 
     /// Front and body of a node's page. Every child of an inner node must have its address.
     static func payload(
-        of node: TreeNode, tree: TreeID, commit: CommitNumber
+        of node: TreeNode,
+        tree: TreeID,
+        commit: CommitNumber
     ) -> (front: [UInt8], body: [UInt8]) {
         let header = PageHeader(
-            tree: tree, level: UInt8(node.level), count: UInt16(node.count), commit: commit)
+            tree: tree,
+            level: UInt8(node.level),
+            count: UInt16(node.count),
+            commit: commit
+        )
         let prefix = node.isLeaf ? node.commonPrefixCount() : 0
         var writer = ByteWriter(capacity: node.liveBytes + 8 * node.count)
         writer.count(prefix)

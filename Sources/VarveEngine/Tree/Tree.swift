@@ -100,7 +100,8 @@ struct Tree: Sendable {
     ///
     /// - Complexity: O(ids + leaves touched x depth).
     func rows(
-        _ objects: [ObjectID], _ body: (Int, StoredRow?) -> Void
+        _ objects: [ObjectID],
+        _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError) {
         var leaf: TreeNode?
         var lastOfLeaf: ObjectID?
@@ -114,7 +115,10 @@ struct Tree: Sendable {
                     node.count == 0 ? nil : node.trailingObjectID(node.count - 1)
                 }
             }
-            body(position, try leaf.map { node throws(EngineError) in try row(object, in: node) } ?? nil)
+            body(
+                position,
+                try leaf.map { node throws(EngineError) in try row(object, in: node) } ?? nil
+            )
         }
     }
 

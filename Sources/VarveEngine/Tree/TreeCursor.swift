@@ -162,18 +162,22 @@ public struct TreeCursor {
     /// - Complexity: O(number of IDs).
     /// - Returns: how many IDs were appended.
     public mutating func takeObjectIDs(
-        limit: Int, isForward: Bool, end: [UInt8]?, into list: inout [ObjectID]
+        limit: Int,
+        isForward: Bool,
+        end: [UInt8]?,
+        into list: inout [ObjectID]
     ) throws(EngineError) -> Int {
         var taken = 0
         while isOnEntry && taken < limit {
             let step = path[path.count - 1]
             let node = step.node
             if isForward {
-                var stop = min(node.count, step.index + (limit - taken))
+                let full = step.index + min(node.count - step.index, limit - taken)
+                var stop = full
                 if let end, stop > step.index, node.compareKey(stop - 1, with: end) >= 0 {
                     stop = max(step.index, node.lowerBound(end).index)
                 }
-                let reachedEnd = stop < min(node.count, step.index + (limit - taken))
+                let reachedEnd = stop < full
                 guard node.appendObjectIDs(from: step.index, to: stop, into: &list) else {
                     throw fail(.damaged("a key of tree \(tree.id.rawValue) is too short"))
                 }

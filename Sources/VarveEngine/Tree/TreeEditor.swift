@@ -17,7 +17,11 @@ final class TreeEditor {
     var root: TreeRoot
 
     init(
-        id: TreeID, stamp: UInt64, loader: any NodeLoading, splitWeight: Int, root: TreeRoot
+        id: TreeID,
+        stamp: UInt64,
+        loader: any NodeLoading,
+        splitWeight: Int,
+        root: TreeRoot
     ) {
         self.id = id
         self.stamp = stamp
@@ -103,7 +107,8 @@ final class TreeEditor {
     }
 
     private func changeableChild(
-        of parent: TreeNode, at index: Int
+        of parent: TreeNode,
+        at index: Int
     ) throws(EngineError) -> TreeNode {
         let existing = try tree.child(of: parent, at: index)
         if existing.stamp == stamp { return existing }
@@ -134,7 +139,10 @@ final class TreeEditor {
             let (node, index) = (path[depth].node, path[depth].index)
             guard node.weight > splitWeight && node.count > 1 else { return }
             let right = TreeNode(
-                stamp: stamp, level: node.level, capacity: max(node.weight / 2, 256))
+                stamp: stamp,
+                level: node.level,
+                capacity: max(node.weight / 2, 256)
+            )
             let separator = divide(node, into: right, changed: index)
             let pointer = ChildPointer(node: right, address: nil, rows: right.rows)
             if depth == 0 {

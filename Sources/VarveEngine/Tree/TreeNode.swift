@@ -26,7 +26,6 @@ struct ChildPointer {
     var rows: UInt64
 }
 
-
 @safe final class TreeNode {
     static let slotSize = 16
     static let entryOverhead = 4
@@ -109,15 +108,22 @@ struct ChildPointer {
     }
     @inline(__always) private func valueBytes(_ index: Int) -> UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
-            start: base + entryOffset(index) + 4 + keyLength(index), count: valueLength(index))
+            start: base + entryOffset(index) + 4 + keyLength(index),
+            count: valueLength(index)
+        )
     }
     private func setSlot(_ index: Int, head: UInt64, offset: Int, keyLength: Int) {
         unsafe base.storeBytes(of: head, toByteOffset: index * 16, as: UInt64.self)
         unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: offset), toByteOffset: index * 16 + 8, as: UInt32.self)
+            of: UInt32(truncatingIfNeeded: offset),
+            toByteOffset: index * 16 + 8,
+            as: UInt32.self
+        )
         unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: keyLength), toByteOffset: index * 16 + 12,
-            as: UInt32.self)
+            of: UInt32(truncatingIfNeeded: keyLength),
+            toByteOffset: index * 16 + 12,
+            as: UInt32.self
+        )
     }
 
     /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key.
@@ -132,13 +138,18 @@ struct ChildPointer {
 
     /// memcmp order, shorter first.
     @inline(__always) private static func compare(
-        _ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer
+        _ left: UnsafeRawBufferPointer,
+        _ right: UnsafeRawBufferPointer
     ) -> Int {
         let common = min(left.count, right.count)
         var index = 0
         while index + 8 <= common {
-            let a = UInt64(bigEndian: unsafe left.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            let b = UInt64(bigEndian: unsafe right.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let a = UInt64(
+                bigEndian: unsafe left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            )
+            let b = UInt64(
+                bigEndian: unsafe right.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            )
             if a != b { return a < b ? -1 : 1 }
             index += 8
         }
@@ -272,7 +283,9 @@ struct ChildPointer {
         guard key.count >= prefix.count else { return false }
         return unsafe prefix.withUnsafeBytes { raw in
             unsafe Self.compare(
-                UnsafeRawBufferPointer(rebasing: key[0..<raw.count]), raw) == 0
+                UnsafeRawBufferPointer(rebasing: key[0..<raw.count]),
+                raw
+            ) == 0
         }
     }
 
@@ -298,28 +311,41 @@ struct ChildPointer {
     }
 
     private func insert(
-        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, at index: Int
+        _ key: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer,
+        at index: Int
     ) {
         let size = 4 + key.count + value.count
         makeRoom(size + Self.slotSize)
         let offset = heapStart - size
         unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: value.count), toByteOffset: offset, as: UInt32.self)
+            of: UInt32(truncatingIfNeeded: value.count),
+            toByteOffset: offset,
+            as: UInt32.self
+        )
         if let source = key.baseAddress {
             unsafe (base + offset + 4).copyMemory(from: source, byteCount: key.count)
         }
         if let source = value.baseAddress {
             unsafe (base + offset + 4 + key.count).copyMemory(
-                from: source, byteCount: value.count)
+                from: source,
+                byteCount: value.count
+            )
         }
         heapStart = offset
         if index < count {
             // Overlapping move inside the slot area, which makeRoom kept free of entries.
             unsafe (base + (index + 1) * 16).copyMemory(
-                from: base + index * 16, byteCount: (count - index) * 16)
+                from: base + index * 16,
+                byteCount: (count - index) * 16
+            )
         }
         setSlot(
-            index, head: unsafe Self.head(of: key), offset: offset, keyLength: key.count)
+            index,
+            head: unsafe Self.head(of: key),
+            offset: offset,
+            keyLength: key.count
+        )
         count += 1
         liveBytes += size
     }
@@ -353,7 +379,9 @@ struct ChildPointer {
         liveBytes -= 4 + keyLength(index) + valueLength(index)
         if index + 1 < count {
             unsafe (base + index * 16).copyMemory(
-                from: base + (index + 1) * 16, byteCount: (count - index - 1) * 16)
+                from: base + (index + 1) * 16,
+                byteCount: (count - index - 1) * 16
+            )
         }
         count -= 1
     }
@@ -369,7 +397,10 @@ struct ChildPointer {
     /// Appends an entry whose key is `prefix` followed by a range of `source`; false unless the key
     /// is above the last one. For decoding a page.
     func append(
-        prefix: Range<Int>, suffix: Range<Int>, value: Range<Int>, of source: [UInt8]
+        prefix: Range<Int>,
+        suffix: Range<Int>,
+        value: Range<Int>,
+        of source: [UInt8]
     ) -> Bool {
         precondition(prefix.upperBound <= source.count && suffix.upperBound <= source.count)
         precondition(value.upperBound <= source.count)
@@ -379,14 +410,21 @@ struct ChildPointer {
         let offset = heapStart - size
         let keyHead = unsafe source.withUnsafeBytes { raw in
             unsafe base.storeBytes(
-                of: UInt32(truncatingIfNeeded: value.count), toByteOffset: offset, as: UInt32.self)
+                of: UInt32(truncatingIfNeeded: value.count),
+                toByteOffset: offset,
+                as: UInt32.self
+            )
             guard let from = raw.baseAddress else { return UInt64(0) }
             let target = unsafe base + offset + 4
             unsafe target.copyMemory(from: from + prefix.lowerBound, byteCount: prefix.count)
             unsafe (target + prefix.count).copyMemory(
-                from: from + suffix.lowerBound, byteCount: suffix.count)
+                from: from + suffix.lowerBound,
+                byteCount: suffix.count
+            )
             unsafe (target + keyCount).copyMemory(
-                from: from + value.lowerBound, byteCount: value.count)
+                from: from + value.lowerBound,
+                byteCount: value.count
+            )
             return unsafe Self.head(of: UnsafeRawBufferPointer(start: target, count: keyCount))
         }
         heapStart = offset
@@ -441,10 +479,15 @@ struct ChildPointer {
             unsafe (block + top).copyMemory(from: base + entryOffset(index), byteCount: length)
             unsafe block.storeBytes(of: head(index), toByteOffset: index * 16, as: UInt64.self)
             unsafe block.storeBytes(
-                of: UInt32(truncatingIfNeeded: top), toByteOffset: index * 16 + 8, as: UInt32.self)
+                of: UInt32(truncatingIfNeeded: top),
+                toByteOffset: index * 16 + 8,
+                as: UInt32.self
+            )
             unsafe block.storeBytes(
-                of: UInt32(truncatingIfNeeded: keyLength(index)), toByteOffset: index * 16 + 12,
-                as: UInt32.self)
+                of: UInt32(truncatingIfNeeded: keyLength(index)),
+                toByteOffset: index * 16 + 12,
+                as: UInt32.self
+            )
         }
         unsafe base.deallocate()
         unsafe base = block
