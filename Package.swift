@@ -61,7 +61,12 @@ let package = Package(
                 "VarveObjects", .target(name: "VarveMacros", condition: whenMacros),
             ]
         ),
-        .target(name: "VarveTesting", dependencies: ["VarveObjects"]),
+        .target(
+            name: "VarveTesting",
+            dependencies: [
+                "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveBase",
+            ]
+        ),
 
         .testTarget(name: "VarveFormatTests", dependencies: ["VarveFormat", "VarveBase"]),
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),

@@ -26,6 +26,7 @@ let package = Package(
             dependencies: [
                 "BenchmarkHarness", "CSQLite",
                 .product(name: "VarveObjects", package: "varve"),
+                .product(name: "VarveTesting", package: "varve"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
@@ -35,11 +36,15 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// Warnings are errors in .ci/run only: as a fixed setting they would disturb users' builds.
+let warnings: [SwiftSetting] =
+    Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
 for target in package.targets where target.type != .system {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
             .enableUpcomingFeature("ExistentialAny"),
             .enableUpcomingFeature("MemberImportVisibility"),
             .enableUpcomingFeature("InternalImportsByDefault"),
-        ]
+        ] + warnings
 }

@@ -78,7 +78,12 @@ public struct RowFold: Sendable {
     @inlinable public static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         let count = bytes.count
         if count == 0 { return 0 }
-        return UInt64(count) << 16 | UInt64(bytes[0]) << 8 | UInt64(bytes[count - 1])
+        return digest(count: count, first: bytes[0], last: bytes[count - 1])
+    }
+
+    /// The digest of a text of which these are length, first and last byte.
+    @inlinable public static func digest(count: Int, first: UInt8, last: UInt8) -> UInt64 {
+        UInt64(count) << 16 | UInt64(first) << 8 | UInt64(last)
     }
 
     /// The same for a text that is not contiguous in memory.

@@ -16,7 +16,7 @@ public struct PeerOptions: Sendable {
     public var tuning = Tuning.usual
     /// Bytes that the library may use as cache.
     public var cacheBytes = 64 << 20
-    /// Bytes for rows that no object holds, in a library with a row cache of its own; nil = default.
+    /// Bytes for rows that no object holds, where the library has a row cache; nil = its default.
     public var rowCacheBytes: Int?
 
     /// Indexed, usual settings, 64 MiB of cache.

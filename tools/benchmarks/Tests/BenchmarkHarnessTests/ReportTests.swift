@@ -1,3 +1,5 @@
+// Tests of what a run says: comparisons, goals, JSON lines, the table.
+
 import BenchmarkHarness
 import Foundation
 import Testing

@@ -1,3 +1,5 @@
+// Tests of medians, percentiles and ratios.
+
 import BenchmarkHarness
 import Testing
 

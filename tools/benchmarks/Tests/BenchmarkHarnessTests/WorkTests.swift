@@ -1,3 +1,5 @@
+// Tests of the rows, the sums over them, and the order of a run.
+
 import BenchmarkHarness
 import Foundation
 import Testing
