@@ -134,6 +134,13 @@ public struct OutsideValue: Hashable, Sendable {
     public var length: UInt64
     /// Its first 256 bytes. A text's may end inside a character.
     public var prefix: [UInt8]
+
+    /// Joins the three.
+    public init(isText: Bool, length: UInt64, prefix: [UInt8]) {
+        self.isText = isText
+        self.length = length
+        self.prefix = prefix
+    }
 }
 
 /// All that a row can say about one column.

@@ -1,0 +1,200 @@
+// Rows: round trips, exact bytes, single readers, values outside, hostile bytes.
+
+import Testing
+import VarveBase
+import VarveFormat
+
+@Suite struct RowCodingTests {
+    @Test func anyRowRoundTrips() throws {
+        let seed: UInt64 = 100
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<3000 {
+            let values = random.row()
+            let bytes = RowCoding.encode(values)
+            let view = try RowView(bytes)
+            try view.validate()
+            for index in 0..<values.count + 3 {
+                let expected = index < values.count ? values[index] : nil
+                let found = try view.value(ColumnID(UInt16(index)))
+                #expect(same(found, expected), "seed \(seed), round \(round), column \(index)")
+            }
+            let used = values.lastIndex { $0 != nil }.map { $0 + 1 } ?? 0
+            #expect(view.columnCount == used)
+            // The same row in the middle of other bytes.
+            let inside = try RowView([9, 9] + bytes + [9], range: 2..<bytes.count + 2)
+            #expect(try inside.decodeAll().count == used)
+            #expect(try RowCoding.encode(view.decodeAll().map(Self.value)) == bytes)
+        }
+    }
+
+    @Test func theBytesAreThoseOfTheDocument() {
+        #expect(RowCoding.encode([]) == [0])
+        #expect(RowCoding.encode([nil, nil]) == [0])
+        #expect(
+            RowCoding.encode([.null, .bool(true), nil, .int(-2), .text("hé")])
+                == [5, 1, 3, 0, 6, 38, 0xFE, 0x68, 0xC3, 0xA9]
+        )
+        #expect(
+            RowCoding.encode([.int(0), .int(1), .int(300), .data([7])])
+                == [4, 4, 5, 7, 35, 0x2C, 0x01, 7]
+        )
+        #expect(
+            RowCoding.encode([.reference(ObjectID(5)), .double(1)])
+                == [2, 16, 11, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F]
+        )
+        let decimal = DecimalValue(isNegative: true, exponent: -2, digits: [1, 2, 5])
+        #expect(
+            RowCoding.encode([.decimal(decimal)])
+                == [1, 14, 1, 0xFE, 0xFF, 125, 0, 0, 0, 0, 0, 0, 0]
+        )
+    }
+
+    @Test func singleReadersReadTheirKindAndRefuseOthers() throws {
+        let id = UUIDValue(high: 1, low: 2)
+        let blob = BlobReference(digest: BlobDigest(1, 2, 3, 4), length: 9)
+        let values: [StoredValue] = [
+            .bool(true), .int(70_000), .float(2.5), .double(-0.25), .date(12), .text("Zürich"),
+            .data([1, 0]), .uuid(id), .reference(ObjectID(1 << 40)), .blob(blob), .null,
+        ]
+        let view = try RowView(RowCoding.encode(values))
+        #expect(try view.bool(view.slot(at: 0)))
+        #expect(try view.int(view.slot(at: 1)) == 70_000)
+        #expect(try view.float(view.slot(at: 2)) == 2.5)
+        #expect(try view.double(view.slot(at: 3)) == -0.25)
+        #expect(try view.date(view.slot(at: 4)) == 12)
+        #expect(try view.text(view.slot(at: 5)) == "Zürich")
+        #expect(try view.data(view.slot(at: 6)) == [1, 0])
+        #expect(try view.uuid(view.slot(at: 7)) == id)
+        #expect(try view.reference(view.slot(at: 8)) == ObjectID(1 << 40))
+        #expect(try view.blob(view.slot(at: 9)) == blob)
+        #expect(view.slot(at: 10).isNull)
+        #expect(view.slot(at: 11).isAbsent)
+        #expect(view.slot(ColumnID(.max)).isAbsent)
+        for index in 0..<12 {
+            let slot = view.slot(at: index)
+            if index != 0 { #expect(throws: FormatError.self) { try view.bool(slot) } }
+            if index != 1 { #expect(throws: FormatError.self) { try view.int(slot) } }
+            if index != 2 { #expect(throws: FormatError.self) { try view.float(slot) } }
+            if index != 3 { #expect(throws: FormatError.self) { try view.double(slot) } }
+            if index != 4 { #expect(throws: FormatError.self) { try view.date(slot) } }
+            if index != 5 { #expect(throws: FormatError.self) { try view.text(slot) } }
+            if index != 6 { #expect(throws: FormatError.self) { try view.data(slot) } }
+            if index != 7 { #expect(throws: FormatError.self) { try view.uuid(slot) } }
+            if index != 8 { #expect(throws: FormatError.self) { try view.reference(slot) } }
+            if index != 9 { #expect(throws: FormatError.self) { try view.blob(slot) } }
+            #expect(throws: FormatError.self) { try view.decimal(slot) }
+            #expect(throws: FormatError.self) { try view.outside(slot) }
+        }
+        #expect(try RowCoding.blobReferences(in: view.bytes) == [blob])
+    }
+
+    @Test func largeValuesMoveOutAndBackIn() throws {
+        let seed: UInt64 = 101
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<500 {
+            var values = random.row(columns: 1...8)
+            let large = Int.random(in: 0..<values.count, using: &random)
+            let count = Int.random(in: 257...3000, using: &random)
+            values[large] =
+                Bool.random(using: &random)
+                ? .data(random.bytes(count)) : .text(String(repeating: "é", count: count))
+            let bytes = RowCoding.encode(values)
+            let limit = random.pick([256, 512, 2048])
+            let (row, moved) = try RowCoding.movingOutside(bytes, above: limit)
+            #expect(try RowCoding.outsideColumns(in: row) == moved.map(\.column))
+            let view = try RowView(row)
+            for value in moved {
+                #expect(value.bytes.count > limit)
+                let expected = OutsideValue(
+                    isText: value.isText,
+                    length: UInt64(value.bytes.count),
+                    prefix: Array(value.bytes[..<256])
+                )
+                #expect(try view.content(value.column) == .outside(expected))
+                #expect(throws: FormatError.self) { try view.value(value.column) }
+            }
+            #expect(
+                try RowCoding.movingInside(row, moved) == bytes,
+                "seed \(seed), round \(round)"
+            )
+            if let first = moved.first {
+                var wrong = first
+                wrong.bytes.append(0)
+                #expect(throws: FormatError.self) { try RowCoding.movingInside(row, [wrong]) }
+                wrong = first
+                wrong.column = ColumnID(900)
+                #expect(throws: FormatError.self) { try RowCoding.movingInside(row, [wrong]) }
+            }
+        }
+    }
+
+    @Test func malformedRowsAreErrors() {
+        let bad: [[UInt8]] = [
+            [], [1], [1, 21], [1, 31], [1, 6], [1, 6, 1, 2], [0, 0], [2, 1], [1, 34],
+            [0x80, 0], [0x81, 0x80, 0], [1, 9, 1, 2, 3, 4, 5, 6, 7],
+            [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
+            [1, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
+            [2] + [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
+                + [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F],
+            [0x81, 0x08] + [UInt8](repeating: 1, count: 1025),
+        ]
+        for bytes in bad {
+            #expect(throws: FormatError.self, "\(bytes)") { try RowView(bytes) }
+        }
+    }
+
+    @Test func wellFormedRowsWithBadValuesFailOnlyWhereTheyAreBad() throws {
+        let badText = try RowView([2, 34, 5, 0xFF])
+        #expect(throws: FormatError.self) { try badText.validate() }
+        #expect(throws: FormatError.self) { try badText.value(ColumnID(0)) }
+        #expect(try badText.value(ColumnID(1)) == .int(1))
+        // 10 ends in a zero digit; the sign byte is 0 or 1; zero has neither sign nor exponent.
+        for body: [UInt8] in [
+            [0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0], [2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+            [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ] {
+            #expect(throws: FormatError.self) { try RowView([1, 14] + body).validate() }
+        }
+        let short = [1, 19, 255, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0x61, count: 256)
+        #expect(throws: FormatError.self) { try RowView(short).validate() }
+        // 39 digits.
+        let wide = [1, 15, 0, 0, 0] + [UInt8](repeating: 0xFF, count: 16)
+        #expect(throws: FormatError.self) { try RowView(wide).validate() }
+    }
+
+    @Test func randomBytesNeverTrap() {
+        let seed: UInt64 = 102
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<20_000 {
+            var bytes: [UInt8]
+            if Bool.random(using: &random) {
+                bytes = RowCoding.encode(random.row(columns: 0...6))
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    switch Int.random(in: 0..<3, using: &random) {
+                    case 0:
+                        bytes[Int.random(in: 0..<bytes.count, using: &random)] ^=
+                            1 << random.pick([0, 1, 2, 3, 4, 5, 6, 7])
+                    case 1: if bytes.count > 1 { bytes.removeLast() }
+                    default: bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: 0)
+                    }
+                }
+            } else {
+                bytes = random.bytes(Int.random(in: 0..<40, using: &random))
+                if !bytes.isEmpty { bytes[0] = random.pick([0, 1, 2, 3, 4, 9]) }
+            }
+            guard let view = try? RowView(bytes) else { continue }
+            for column in 0..<view.columnCount + 1 {
+                let slot = view.slot(at: column)
+                _ = try? view.content(slot)
+                var key: [UInt8] = []
+                try? KeyCoding.append(view, slot, to: &key)
+            }
+            _ = try? RowCoding.movingOutside(bytes, above: 256)
+            _ = try? RowCoding.blobReferences(in: bytes)
+        }
+    }
+
+    private static func value(_ content: RowContent) -> StoredValue? {
+        if case .value(let value) = content { value } else { nil }
+    }
+}
