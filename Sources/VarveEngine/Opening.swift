@@ -162,11 +162,12 @@ extension Engine {
             isDirty = false
             liveBytes = record.liveBytes
         }
-        let blobStore = try BlobStore(
-            directory: directory,
-            name: name + blobSuffix,
-            isReadOnly: isReadOnly,
-            environment: options.environment
+        let blobStore = BlobStore(
+            files: BlobFiles(
+                parent: directory,
+                name: name + blobSuffix,
+                environment: options.environment
+            )
         )
         return Engine(
             directory: directory,

@@ -1,11 +1,13 @@
-// Blobs of one store: those that a commit names, and those that are written and not named yet.
+// Blobs of one store on their way in: written, and not named by a commit yet.
 //
 // Invariants
 // - A blob's file is durable under its final name before a commit names it.
 // - The bytes of a blob that no commit names are kept as long as somebody holds its `PendingBlob`.
+// - A file is removed only while no blob is being written, so that a writer that finds its content
+//   already there can rely on it.
 
 internal import Synchronization
-internal import VarveBase
+public import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
@@ -18,27 +20,132 @@ final class BlobStore: Sendable {
         var holders: Int
         var content: Content
     }
-    private let pending = Mutex<[BlobReference: Pending]>([:])
-
-    init(
-        directory: any StoreDirectory,
-        name: String,
-        isReadOnly: Bool,
-        environment: any Environment
-    ) throws(EngineError) {
+    private struct State {
+        var pending: [BlobReference: Pending] = [:]
+        var activeWriters = 0
     }
 
+    let files: BlobFiles
+    private let state = Mutex(State())
+
+    init(files: BlobFiles) { self.files = files }
+
+    // MARK: Writing
+
+    func writerBegan() { state.withLock { $0.activeWriters += 1 } }
+    func writerEnded() { state.withLock { $0.activeWriters -= 1 } }
+
+    func add(_ reference: BlobReference, _ content: Content) -> PendingBlob {
+        state.withLock { state in
+            state.pending[reference, default: Pending(holders: 0, content: content)].holders += 1
+        }
+        return PendingBlob(reference, self)
+    }
+
+    func release(_ reference: BlobReference) {
+        state.withLock { state in
+            guard var pending = state.pending[reference] else { return }
+            pending.holders -= 1
+            state.pending[reference] = pending.holders == 0 ? nil : pending
+        }
+    }
+
+    // MARK: Reading
+
+    func pendingContent(of reference: BlobReference) -> Content? {
+        state.withLock { $0.pending[reference]?.content }
+    }
+
+    /// Where the bytes of a blob are that the store has no entry for.
+    ///
+    /// - Throws: `invalid` when nobody wrote it, `ioFailed`.
     func content(of reference: BlobReference) throws(EngineError) -> Content {
-        throw EngineError(.blobMissing, "not written")
+        if let content = pendingContent(of: reference) {
+            if case .bytes = content { return content }
+        }
+        guard try engineError({ () throws(BlobError) in try files.exists(reference) }) else {
+            throw EngineError(
+                .blobMissing,
+                "a row names the blob \(reference.digest.shortName), which nobody wrote or keeps"
+            )
+        }
+        return .file
     }
 
-    func wereCommitted(_ references: [BlobReference]) {}
+    func engineError<R>(_ body: () throws(BlobError) -> R) throws(EngineError) -> R {
+        do throws(BlobError) {
+            return try body()
+        } catch {
+            switch error {
+            case .missing(let reference):
+                throw EngineError(
+                    .blobMissing,
+                    "the file of blob \(reference.digest.shortName) is missing"
+                )
+            case .damaged(let reference, let found):
+                throw EngineError(
+                    .blobDamaged,
+                    "blob \(reference.digest.shortName) is damaged: \(found)"
+                )
+            case .io(let error): throw .io(error)
+            }
+        }
+    }
+
+    // MARK: Removing
+
+    /// Removes files that nothing names, unless a blob is being written or held.
+    ///
+    /// - Returns: the digests that are gone; empty while a writer is at work.
+    func remove(_ digests: [BlobDigest]) throws(EngineError) -> [BlobDigest] {
+        guard !digests.isEmpty else { return [] }
+        return try state.withLock { state throws(EngineError) in
+            guard state.activeWriters == 0 else { return [] }
+            let held = Set(state.pending.keys.map(\.digest))
+            var removed: [BlobDigest] = []
+            for digest in digests where !held.contains(digest) {
+                try engineError { () throws(BlobError) in _ = try files.remove(digest) }
+                removed.append(digest)
+            }
+            return removed
+        }
+    }
+
+    /// Removes what writers of dead processes left behind.
+    func removeLeftovers() throws(EngineError) {
+        try state.withLock { state throws(EngineError) in
+            guard state.activeWriters == 0 else { return }
+            try engineError { () throws(BlobError) in _ = try files.removeLeftovers() }
+        }
+    }
 }
-extension StoreState {
-    func sweepingDropped(by engine: Engine, _ writer: inout Engine.WriterState) throws(EngineError)
-        -> StoreState
-    { self }
-}
-extension Engine {
-    func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {}
+
+/// A blob that was written and that no commit needs to name yet.
+///
+/// As long as it is held, a row with its reference can be committed and its bytes can be read.
+public final class PendingBlob: Sendable {
+    /// Digest and length.
+    public let reference: BlobReference
+    private let store: BlobStore
+
+    init(_ reference: BlobReference, _ store: BlobStore) {
+        self.reference = reference
+        self.store = store
+    }
+
+    deinit { store.release(reference) }
+
+    /// Opens the bytes for reading.
+    ///
+    /// - Throws: `blobMissing`, `blobDamaged`, `ioFailed`.
+    public func open() throws(EngineError) -> BlobReader {
+        switch store.pendingContent(of: reference) {
+        case .bytes(let bytes): return BlobReader(reference, .bytes(bytes), store, keeping: self)
+        case .file, nil:
+            let file = try store.engineError { () throws(BlobError) in
+                try store.files.open(reference)
+            }
+            return BlobReader(reference, .file(file), store, keeping: self)
+        }
+    }
 }

@@ -17,7 +17,7 @@ extension Engine {
     func checkpoint(_ writer: inout WriterState) throws(EngineError) {
         guard writer.isDirty else { return }
         let before = writer.log
-        let state = try published.withLock { $0.state }.sweepingDropped(by: self, &writer)
+        let state = try sweepDropped(published.withLock { $0.state }, &writer)
         var pages = PageWriter(
             commit: state.number,
             nodes: nodes,

@@ -64,7 +64,6 @@ extension Engine {
         options.environment.yield("commit.publish")
         delegate.willPublish(changes)
         published.withLock { $0.state = state }
-        blobStore.wereCommitted(transaction.editor.newBlobs)
         delegate.didPublish(changes)
         // 8. count and arrange: a checkpoint when the tail has grown long.
         writer.isDirty = true
@@ -130,6 +129,10 @@ extension Engine {
                 blobPlaces[reference] = .frame(place)
                 places.append(.blobFrame(reference, place))
             }
+        }
+        // The names of new files must be durable before the commit that relies on them.
+        if blobPlaces.values.contains(.file) {
+            try blobStore.engineError { () throws(BlobError) in try blobStore.files.publish() }
         }
         try editor.settleBlobs(places: blobPlaces)
         return places

@@ -10,7 +10,7 @@ internal import VarveFormat
 /// The store as of one commit. Reads from any thread.
 public final class Snapshot: Sendable {
     let state: StoreState
-    private let engine: Engine
+    let engine: Engine
 
     init(state: StoreState, engine: Engine) {
         self.state = state

@@ -28,9 +28,6 @@ final class StateEditor {
     /// How the number of references to a blob changes.
     private(set) var blobChanges: [BlobReference: Int64] = [:]
 
-    /// Blobs that gained references, known once they are settled.
-    private(set) var newBlobs: [BlobReference] = []
-
     struct PendingValue {
         var entity: EntityID
         var object: ObjectID
@@ -269,7 +266,6 @@ final class StateEditor {
                 }
             }
         }
-        newBlobs = blobChanges.compactMap { $0.value > 0 ? $0.key : nil }
         blobChanges = [:]
     }
 

@@ -1,0 +1,89 @@
+// Removing blob files that nothing names any more.
+//
+// Invariants
+// - A file goes only when no row of the newest commit names it, no snapshot pins a commit from
+//   before it was dropped, nobody holds it as pending, and no blob is being written.
+// - The list of dropped blobs shrinks after the files are gone; a crash in between only makes the
+//   next sweep look at names that are no longer there.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+extension Engine {
+    /// Removes files of dropped blobs, and their entries from `state`. Called at a checkpoint.
+    func sweepDropped(
+        _ state: StoreState,
+        _ writer: inout WriterState
+    ) throws(EngineError) -> StoreState {
+        guard state.trees[.droppedBlobs] != nil else { return state }
+        let oldest = oldestPinned()
+        var keys: [BlobDigest: [[UInt8]]] = [:]
+        var cursor = TreeCursor(state.tree(.droppedBlobs, nodes))
+        var hasEntry = try cursor.first()
+        while hasEntry {
+            let (commit, digest) = try Self.format { () throws(FormatError) in
+                try EngineKeys.dropped(decoding: cursor.key)
+            }
+            // Ascending by commit: everything from here on may still be read.
+            if commit > oldest { break }
+            keys[digest, default: []].append(cursor.key)
+            hasEntry = try cursor.next()
+        }
+        let blobs = state.tree(.blobs, nodes)
+        var free: [BlobDigest] = []
+        for digest in keys.keys.sorted()
+        where try blobs.value(EngineKeys.digest(digest)) == nil {
+            free.append(digest)
+        }
+        let removed = Set(try blobStore.remove(free))
+        counters.blobFilesSwept.add(UInt64(removed.count), ordering: .relaxed)
+        // A blob that is named again needs its entry no more either.
+        let settled = keys.filter { removed.contains($0.key) || !free.contains($0.key) }
+        guard !settled.isEmpty else { return state }
+        writer.stamp += 1
+        let editor = TreeEditor(
+            id: .droppedBlobs,
+            stamp: writer.stamp,
+            loader: nodes,
+            splitWeight: options.nodeWeightMax,
+            root: state.trees[.droppedBlobs] ?? .empty
+        )
+        for key in settled.values.joined() { try editor.remove(key) }
+        var swept = state
+        swept.trees[.droppedBlobs] = editor.root.rows == 0 ? nil : editor.root
+        return swept
+    }
+
+    /// Removes blob files that no commit ever named, and unfinished ones. Called at a clean close.
+    func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {
+        try blobStore.removeLeftovers()
+        let state = published.withLock { $0.state }
+        let named = state.tree(.blobs, nodes)
+        var dropped: Set<BlobDigest> = []
+        var cursor = TreeCursor(state.tree(.droppedBlobs, nodes))
+        var hasEntry = try cursor.first()
+        while hasEntry {
+            dropped.insert(
+                try Self.format { () throws(FormatError) in
+                    try EngineKeys.dropped(decoding: cursor.key).digest
+                }
+            )
+            hasEntry = try cursor.next()
+        }
+        let files = try blobStore.engineError { () throws(BlobError) in
+            try blobStore.files.list()
+        }
+        var orphans: [BlobDigest] = []
+        for digest in files where !dropped.contains(digest) {
+            if try named.value(EngineKeys.digest(digest)) == nil { orphans.append(digest) }
+        }
+        let removed = try blobStore.remove(orphans)
+        counters.blobFilesSwept.add(UInt64(removed.count), ordering: .relaxed)
+    }
+
+    static func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
+    }
+}
