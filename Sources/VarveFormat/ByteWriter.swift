@@ -23,9 +23,11 @@ public struct ByteWriter: Sendable {
     /// Bytes written so far.
     public var count: Int { bytes.count }
 
-    /// Makes room for `count` more bytes.
+    /// Makes room for `count` more bytes. Room grows geometrically: any number of calls costs O(1)
+    /// per byte, where `reserveCapacity` alone would copy everything at each of them.
     public mutating func reserve(_ count: Int) {
-        bytes.reserveCapacity(bytes.count + count)
+        let needed = bytes.count + count
+        if needed > bytes.capacity { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
 
     /// Appends one byte.
