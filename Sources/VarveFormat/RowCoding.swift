@@ -60,6 +60,8 @@ public enum RowCoding {
         above limit: Int
     ) throws(FormatError) -> (row: [UInt8], moved: [MovedValue]) {
         let view = try RowView(row)
+        // Most rows are shorter than any value that would have to go.
+        if row.count <= limit { return (row, []) }
         var columns = RawColumns(view)
         let moved = columns.moveOutside(above: limit)
         guard !moved.isEmpty else { return (row, []) }

@@ -224,6 +224,12 @@ public final class WriteTransaction {
     func changedObjects() throws(EngineError) -> [ChangedObjects] {
         var lists: [ChangedObjects] = []
         for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
+            if change.updated.isEmpty && change.deleted.isEmpty {
+                // Only new objects, each of them once: an import.
+                let objects = change.inserted.sorted()
+                lists.append(ChangedObjects(entity: entity, kind: .inserted, objects: objects))
+                continue
+            }
             var inserted = Set(change.inserted)
             var deleted = Set(change.deleted)
             var updated = Set(change.updated).subtracting(inserted).subtracting(deleted)
