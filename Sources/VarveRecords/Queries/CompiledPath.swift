@@ -1,0 +1,158 @@
+// A property path with its names resolved to columns.
+//
+// Invariants
+// - Every hop is a to-one relationship kept in a column; a hop over null, or to an object that is gone,
+//   makes the value null.
+
+import VarveBase
+
+/// A resolved path from an entity to one of its values, over any number of to-one relationships.
+struct CompiledPath: Hashable, Sendable {
+    struct Hop: Hashable, Sendable {
+        let column: ColumnID
+        let target: EntityID
+    }
+
+    enum Terminal: Hashable, Sendable {
+        /// The object itself, as a reference.
+        case object
+        case column(ColumnID)
+        case blobLength(ColumnID)
+        case blobDigest(ColumnID)
+    }
+
+    /// What a constant compared with the path must be.
+    enum Kind: Hashable, Sendable {
+        case attribute(AttributeType)
+        case reference
+        case blobLength
+        case blobDigest
+    }
+
+    let hops: [Hop]
+    let terminal: Terminal
+    let kind: Kind
+    /// The path as text, for errors and plans.
+    let text: String
+
+    /// The column, when the path is a whole value of the query's own entity.
+    var ownColumn: ColumnID? {
+        if hops.isEmpty, case .column(let column) = terminal { return column }
+        return nil
+    }
+
+    init(
+        _ path: PropertyPath,
+        entity: RecordEntity,
+        schema: RecordSchema
+    ) throws(RecordError) {
+        var hops: [Hop] = []
+        var current = entity
+        for name in path.names.dropLast() {
+            guard let relationship = current.relationship(named: name),
+                case .column(let column, _) = relationship.storage,
+                let target = schema.entity(relationship.target)
+            else { throw .unknownProperty(entity: current.name, property: name) }
+            hops.append(Hop(column: column, target: target.id))
+            current = target
+        }
+        self.hops = hops
+        var text = path.names.joined(separator: ".")
+        guard let name = path.names.last else {
+            guard path.part == .value else {
+                throw .unsupportedPredicate("an object has no blob length or digest")
+            }
+            terminal = .object
+            kind = .reference
+            self.text = "self"
+            return
+        }
+        if let attribute = current.attribute(named: name) {
+            switch path.part {
+            case .value:
+                terminal = .column(attribute.column)
+                kind = .attribute(attribute.type)
+            case .blobLength, .blobDigest:
+                guard attribute.type == .blob else {
+                    throw .unsupportedPredicate("\(text) is not a blob")
+                }
+                let isLength = path.part == .blobLength
+                terminal =
+                    isLength ? .blobLength(attribute.column) : .blobDigest(attribute.column)
+                kind = isLength ? .blobLength : .blobDigest
+                text += isLength ? ".length" : ".digest"
+            }
+        } else if let relationship = current.relationship(named: name),
+            case .column(let column, _) = relationship.storage, path.part == .value
+        {
+            terminal = .column(column)
+            kind = .reference
+        } else {
+            throw .unknownProperty(entity: current.name, property: name)
+        }
+        self.text = text
+    }
+
+    /// The value that the path leads to.
+    func value(
+        _ object: some RecordValues,
+        _ resolver: some RecordResolver
+    ) throws(RecordError) -> StoredValue {
+        guard let first = hops.first else { return try terminalValue(object) }
+        guard var id = try object.reference(first.column) else { return .null }
+        for index in hops.indices {
+            guard let next = try resolver.values(hops[index].target, id) else { return .null }
+            guard index + 1 < hops.count else { return try terminalValue(next) }
+            guard let further = try next.reference(hops[index + 1].column) else { return .null }
+            id = further
+        }
+        return .null
+    }
+
+    private func terminalValue(_ object: some RecordValues) throws(RecordError) -> StoredValue {
+        switch terminal {
+        case .object: return .reference(object.objectID)
+        case .column(let column): return try object.value(column)
+        case .blobLength(let column):
+            guard case .blob(let blob) = try object.value(column) else { return .null }
+            return .int(Int64(clamping: blob.length))
+        case .blobDigest(let column):
+            guard case .blob(let blob) = try object.value(column) else { return .null }
+            return .data(blob.digest.bytes)
+        }
+    }
+
+    /// The constant in the form in which the path's values are stored.
+    func coerce(_ value: StoredValue) throws(RecordError) -> StoredValue {
+        switch (kind, value) {
+        case (_, .null): return value
+        case (.attribute(let type), _) where type.accepts(value): return value
+        case (.attribute(.double), .int(let number)):
+            if let exact = Double(exactly: number) { return .double(exact) }
+        case (.attribute(.double), .float(let number)): return .double(Double(number))
+        case (.attribute(.float), .int(let number)):
+            if let exact = Float(exactly: number) { return .float(exact) }
+        case (.attribute(.float), .double(let number)):
+            if let exact = Float(exactly: number) { return .float(exact) }
+        case (.reference, .reference), (.blobLength, .int): return value
+        case (.blobDigest, .data(let bytes)) where bytes.count == 32: return value
+        default: break
+        }
+        throw .unsupportedPredicate("\(text) is compared with a value of another type")
+    }
+}
+
+extension BlobDigest {
+    /// The 32 bytes.
+    var bytes: [UInt8] {
+        let words = self.words
+        var result: [UInt8] = []
+        result.reserveCapacity(32)
+        for word in [words.0, words.1, words.2, words.3] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,196 @@
+// Choosing the way to the objects of a request.
+//
+// Invariants
+// - Every plan gives the same objects in the same order; the choice is about cost only.
+// - Costs rest on exact counts: how many entries a range has is two descents of the tree.
+// - An index is trusted for order only if no key in its ranges was cut.
+
+import VarveBase
+import VarveFormat
+
+/// Chooses a plan for one request on one state of the store.
+struct FetchPlanner<Source: RecordSource> {
+    let reader: RecordReader<Source>
+    let entity: RecordEntity
+    let root: PredicateNode
+    let sort: CompiledSort
+    /// Objects wanted at most, counted from the start of the order; nil: all.
+    let wanted: Int?
+    /// Whether the order matters: not for a count.
+    let needsOrder: Bool
+
+    private struct Candidate {
+        let plan: FetchPlan
+        let cost: Double
+    }
+
+    /// The cheapest plan.
+    func plan() throws(RecordError) -> FetchPlan {
+        if root == .constant(false) { return make(.nothing, residual: nil, candidates: 0) }
+        let tests = Self.tests(root)
+        if let plan = objectPlan(tests) { return plan }
+        var matches: [(match: IndexMatch, entries: UInt64)] = []
+        for index in entity.indexes {
+            let match = IndexMatch(index, tests)
+            if match.ranges.isEmpty { return make(.nothing, residual: nil, candidates: 0) }
+            if !match.isNarrowed, !needsOrder || order(match) == nil { continue }
+            matches.append((match, try reader.count(index.tree, match.ranges)))
+        }
+        let total = reader.source.count(entity.tree)
+        let fewest = matches.reduce(total) { min($0, $1.entries) }
+        var best = rowsCandidate(tests, total: total, fewest: fewest)
+        for (match, entries) in matches {
+            let candidate = try indexCandidate(match, entries, tests, fewest: fewest)
+            if candidate.cost < best.cost { best = candidate }
+        }
+        return best.plan
+    }
+
+    /// The and-terms of a filter.
+    static func tests(_ root: PredicateNode) -> [PredicateNode] {
+        switch root {
+        case .constant(true): []
+        case .and(let all): all
+        default: [root]
+        }
+    }
+
+    // MARK: Candidates
+
+    private func objectPlan(_ tests: [PredicateNode]) -> FetchPlan? {
+        for (position, test) in tests.enumerated() {
+            var ids: [ObjectID] = []
+            switch test {
+            case .compare(let path, .equal, let value) where path.isObject:
+                if case .reference(let id) = value { ids = [id] }
+            case .isIn(let path, let values) where path.isObject:
+                for case .reference(let id) in values { ids.append(id) }
+            default: continue
+            }
+            let rest = tests.enumerated().filter { $0.offset != position }.map(\.element)
+            let access = ids.isEmpty ? FetchPlan.Access.nothing : .objects(ids.sorted())
+            return make(
+                access,
+                residual: Self.residual(rest),
+                isOrdered: sort.terms.isEmpty,
+                isReversed: sort.isTieDescending,
+                candidates: UInt64(ids.count)
+            )
+        }
+        return nil
+    }
+
+    private func rowsCandidate(
+        _ tests: [PredicateNode],
+        total: UInt64,
+        fewest: UInt64
+    ) -> Candidate {
+        let plan = make(
+            .rows,
+            residual: Self.residual(tests),
+            isOrdered: sort.terms.isEmpty,
+            isReversed: sort.isTieDescending,
+            candidates: total
+        )
+        // A scan of rows in their own order is cheaper per row than picking them one by one.
+        return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: 3))
+    }
+
+    private func indexCandidate(
+        _ match: IndexMatch,
+        _ entries: UInt64,
+        _ tests: [PredicateNode],
+        fewest: UInt64
+    ) throws(RecordError) -> Candidate {
+        let rest = tests.enumerated().filter { !match.covered.contains($0.offset) }.map(\.element)
+        var order = needsOrder ? order(match) : nil
+        if order != nil, let cutTree = match.index.cutTree, reader.source.count(cutTree) > 0,
+            try reader.count(cutTree, match.ranges) > 0
+        {
+            order = nil
+        }
+        let plan = FetchPlan(
+            entity: entity,
+            access: .index(match.index, match.ranges),
+            residual: Self.residual(rest),
+            sort: sort,
+            isOrdered: order != nil || !needsOrder,
+            isReversed: order?.isReversed ?? false,
+            fixedPrefix: match.prefix,
+            orderedTerms: order?.terms ?? [],
+            candidates: entries
+        )
+        return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: 8))
+    }
+
+    /// Estimated cost: an entry 1, a row as given, sorting by its logarithm.
+    private func cost(_ plan: FetchPlan, fewest: UInt64, perRow: Double) -> Double {
+        let all = Double(plan.candidates)
+        var isScan = false
+        if case .rows = plan.access { isScan = true }
+        let needsRows = plan.residual != nil
+        if plan.isOrdered {
+            var visited = all
+            if let wanted {
+                // As many candidates per match as the narrowest index leaves.
+                let perMatch = needsRows ? all / Double(max(1, min(fewest, plan.candidates))) : 1
+                visited = min(all, Double(wanted) * max(1, perMatch))
+            }
+            return 20 + visited * (needsRows ? perRow : 1)
+        }
+        let readsRows = isScan || needsRows || !sort.terms.isEmpty
+        return 20 + all * ((readsRows ? perRow : 1) + 2)
+    }
+
+    // MARK: Order
+
+    /// How an index delivers the order behind its fixed columns; nil when it does not.
+    private func order(
+        _ match: IndexMatch
+    ) -> (isReversed: Bool, terms: [(term: RecordIndex.Term, sortIndex: Int)])? {
+        let fixed = Set(match.index.terms[..<match.prefixTerms].map(\.column))
+        let free = match.index.terms[match.prefixTerms...]
+        var terms: [(term: RecordIndex.Term, sortIndex: Int)] = []
+        var isReversed = sort.isTieDescending
+        var rest = free
+        for (sortIndex, wanted) in sort.terms.enumerated() {
+            guard let column = wanted.path.ownColumn else { return nil }
+            if fixed.contains(column) { continue }
+            guard let term = rest.popFirst(), term.column == column else { return nil }
+            let flips = term.isDescending != wanted.isDescending
+            if terms.isEmpty { isReversed = flips } else if isReversed != flips { return nil }
+            terms.append((term, sortIndex))
+        }
+        guard rest.isEmpty, isReversed == sort.isTieDescending else { return nil }
+        return (isReversed, terms)
+    }
+
+    private static func residual(_ tests: [PredicateNode]) -> PredicateNode? {
+        tests.isEmpty ? nil : PredicateCompiler.and(tests)
+    }
+
+    private func make(
+        _ access: FetchPlan.Access,
+        residual: PredicateNode?,
+        isOrdered: Bool = true,
+        isReversed: Bool = false,
+        candidates: UInt64
+    ) -> FetchPlan {
+        FetchPlan(
+            entity: entity,
+            access: access,
+            residual: residual,
+            sort: sort,
+            isOrdered: isOrdered || !needsOrder,
+            isReversed: needsOrder && isReversed,
+            fixedPrefix: [],
+            orderedTerms: [],
+            candidates: candidates
+        )
+    }
+}
+
+extension CompiledPath {
+    /// Whether it is the object itself.
+    var isObject: Bool { hops.isEmpty && terminal == .object }
+}

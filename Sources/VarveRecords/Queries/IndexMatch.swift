@@ -1,0 +1,169 @@
+// What one index can do for a filter: equal values at its front, then one range or list.
+//
+// Invariants
+// - Every object that passes the filter has its entry in `ranges`; `covered` lists the and-terms for which the
+//   ranges let nothing else through.
+// - Bounds are compared as encoded bytes, so a descending column needs no case of its own but the swap.
+
+import VarveBase
+import VarveFormat
+
+/// The ranges of one index that an and-list of tests leaves.
+struct IndexMatch {
+    let index: RecordIndex
+    /// Ascending and disjoint.
+    var ranges: [KeyRange]
+    /// Encoded equal values at the front.
+    var prefix: [UInt8] = []
+    /// How many terms the equal values fill.
+    var prefixTerms = 0
+    /// Positions of the and-terms that need no further test.
+    var covered: Set<Int> = []
+
+    init(_ index: RecordIndex, _ tests: [PredicateNode]) {
+        self.index = index
+        ranges = []
+        for term in index.terms {
+            guard Self.equal(term, tests, &covered, &prefix) else { break }
+            prefixTerms += 1
+        }
+        ranges = [KeyRange(prefix: prefix)]
+        guard prefixTerms < index.terms.count else { return }
+        narrow(index.terms[prefixTerms], tests)
+        ranges.removeAll(where: \.isEmpty)
+    }
+
+    /// Whether it says more than the whole tree does.
+    var isNarrowed: Bool { prefixTerms > 0 || ranges != [KeyRange(prefix: [])] }
+
+    private static func equal(
+        _ term: RecordIndex.Term,
+        _ tests: [PredicateNode],
+        _ covered: inout Set<Int>,
+        _ prefix: inout [UInt8]
+    ) -> Bool {
+        for (position, test) in tests.enumerated() {
+            guard case .compare(let path, .equal, let value) = test, path.ownColumn == term.column
+            else { continue }
+            var key = prefix
+            if IndexKeys.append(value, term, to: &key) { continue }
+            prefix = key
+            covered.insert(position)
+            return true
+        }
+        return false
+    }
+
+    /// Applies lists, comparisons and text prefixes on the column behind the equal ones.
+    private mutating func narrow(_ term: RecordIndex.Term, _ tests: [PredicateNode]) {
+        var whole = ranges[0]
+        var list: [KeyRange]?
+        for (position, test) in tests.enumerated() {
+            switch test {
+            case .compare(let path, let comparison, let value) where path.ownColumn == term.column:
+                if compare(comparison, value, term, &whole) { covered.insert(position) }
+            case .text(let path, let needle)
+            where path.ownColumn == term.column && needle.match == .hasPrefix
+                && !needle.ignoringCase:
+                if textPrefix(needle.bytes, term, &whole) { covered.insert(position) }
+            case .isIn(let path, let values) where path.ownColumn == term.column && list == nil:
+                var isExact = true
+                list = values.map { value in
+                    var key = prefix
+                    if IndexKeys.append(value, term, to: &key) { isExact = false }
+                    return KeyRange(prefix: key)
+                }
+                if isExact { covered.insert(position) }
+            default: break
+            }
+        }
+        guard let list else {
+            ranges = [whole]
+            return
+        }
+        ranges = list.sorted { IndexKeys.compare($0.lower, $1.lower) < 0 }.map { range in
+            var range = range
+            range.raiseLower(to: whole.lower)
+            range.reduceUpper(to: whole.upper)
+            return range
+        }
+        // Cut values of a list can share a range.
+        var disjoint: [KeyRange] = []
+        for range in ranges where disjoint.last != range { disjoint.append(range) }
+        ranges = disjoint
+    }
+
+    /// Narrows to one comparison; true when the range lets nothing else through.
+    private func compare(
+        _ comparison: Comparison,
+        _ value: StoredValue,
+        _ term: RecordIndex.Term,
+        _ range: inout KeyRange
+    ) -> Bool {
+        var key = prefix
+        let isCut = IndexKeys.append(value, term, to: &key)
+        let end = KeyCoding.end(ofPrefix: key)
+        var isLower: Bool
+        var isInclusive: Bool
+        switch comparison {
+        case .equal:
+            range.raiseLower(to: key)
+            range.reduceUpper(to: end)
+            return !isCut
+        case .notEqual:
+            guard value == .null else { return false }
+            (isLower, isInclusive) = (true, false)
+        case .less: (isLower, isInclusive) = (false, false)
+        case .lessOrEqual: (isLower, isInclusive) = (false, true)
+        case .greater: (isLower, isInclusive) = (true, false)
+        case .greaterOrEqual: (isLower, isInclusive) = (true, true)
+        }
+        // Among keys that share the cut bytes, the row must tell.
+        if isCut { isInclusive = true }
+        if term.isDescending { isLower.toggle() }
+        if isLower {
+            if isInclusive {
+                range.raiseLower(to: key)
+            } else if let end {
+                range.raiseLower(to: end)
+            }
+        } else {
+            range.reduceUpper(to: isInclusive ? end : key)
+        }
+        excludeNull(term, &range)
+        return !isCut
+    }
+
+    /// Null is not part of any ordered comparison.
+    private func excludeNull(_ term: RecordIndex.Term, _ range: inout KeyRange) {
+        var null = prefix
+        _ = IndexKeys.append(.null, term, to: &null)
+        if term.isDescending {
+            range.reduceUpper(to: null)
+        } else if let end = KeyCoding.end(ofPrefix: null) {
+            range.raiseLower(to: end)
+        }
+    }
+
+    private func textPrefix(
+        _ bytes: [UInt8],
+        _ term: RecordIndex.Term,
+        _ range: inout KeyRange
+    ) -> Bool {
+        // The share of a key may be smaller than what a key could hold.
+        var kept = bytes[...]
+        let limit = min(KeyCoding.contentBytesMax, max(0, (term.byteLimit - 3) / 2))
+        if kept.count > limit { kept = kept.prefix(limit) }
+        var key = prefix
+        let start = key.count
+        key.append(KeyCoding.textTag)
+        for byte in kept {
+            key.append(byte)
+            if byte == 0 { key.append(KeyCoding.escapedZero) }
+        }
+        if term.isDescending { for index in start..<key.count { key[index] = ~key[index] } }
+        range.raiseLower(to: key)
+        range.reduceUpper(to: KeyCoding.end(ofPrefix: key))
+        return kept.count == bytes.count
+    }
+}

@@ -1,0 +1,335 @@
+// Running a plan: object IDs in order, window cut out, rows read only where the plan says so.
+//
+// Invariants
+// - A plan that is ordered and has no residual reads entries only: as many as it returns, and it finds its first
+//   one by position or key in O(log n).
+// - Rows are read in batches; a batch is one pass over the entity's tree.
+
+import VarveBase
+import VarveEngine
+import VarveFormat
+
+/// The part of an order that a request wants.
+struct FetchWindow {
+    var limit: Int?
+    var offset = 0
+    var after: KeysetPosition?
+    var before: KeysetPosition?
+
+    /// A request for what stands before a place is answered from that place backward.
+    var isBackward: Bool { before != nil && after == nil && (limit != nil || offset > 0) }
+}
+
+/// Runs one plan on one state of the store.
+struct PlanExecutor<Source: RecordSource> {
+    let reader: RecordReader<Source>
+    let plan: FetchPlan
+
+    /// The object IDs of a window, in the order of the request.
+    func ids(_ window: FetchWindow) throws(RecordError) -> [ObjectID] {
+        if window.limit == 0 { return [] }
+        if !plan.isOrdered { return try sorted(window) }
+        switch plan.access {
+        case .nothing: return []
+        case .objects(let ids): return try pick(ids, window)
+        case .rows: return try scan(plan.entity.tree, [KeyRange(prefix: [])], window)
+        case .index(let index, let ranges): return try scan(index.tree, ranges, window)
+        }
+    }
+
+    /// Number of objects that match, whatever the window.
+    func count() throws(RecordError) -> Int {
+        guard plan.residual != nil else {
+            switch plan.access {
+            case .nothing: return 0
+            case .objects(let ids): return try existing(ids).count
+            case .rows, .index: return Int(clamping: plan.candidates)
+            }
+        }
+        var count = 0
+        try eachMatch { _ in count += 1 }
+        return count
+    }
+
+    // MARK: Ordered by the tree
+
+    private func scan(
+        _ tree: TreeID,
+        _ ranges: [KeyRange],
+        _ window: FetchWindow
+    ) throws(RecordError) -> [ObjectID] {
+        let goesBack = plan.isReversed != window.isBackward
+        var ranges = try clip(ranges, window)
+        if goesBack { ranges.reverse() }
+        var result: [ObjectID] = []
+        if let residual = plan.residual {
+            try scanTesting(tree, ranges, residual, window, goesBack, &result)
+        } else {
+            try scanTaking(tree, ranges, window, goesBack, &result)
+        }
+        if window.isBackward { result.reverse() }
+        return result
+    }
+
+    /// Cuts the ranges at the places of the window.
+    private func clip(
+        _ ranges: [KeyRange],
+        _ window: FetchWindow
+    ) throws(RecordError) -> [KeyRange] {
+        if window.after == nil, window.before == nil { return ranges }
+        let first = plan.isReversed ? window.before : window.after
+        let last = plan.isReversed ? window.after : window.before
+        // Behind a key stands that key with one more byte.
+        let lower = first.flatMap { plan.key(of: $0) }.map { $0 + [0] }
+        let upper = last.flatMap { plan.key(of: $0) }
+        return ranges.map { range in
+            var range = range
+            if let lower { range.raiseLower(to: lower) }
+            range.reduceUpper(to: upper)
+            return range
+        }.filter { !$0.isEmpty }
+    }
+
+    private func scanTaking(
+        _ tree: TreeID,
+        _ ranges: [KeyRange],
+        _ window: FetchWindow,
+        _ goesBack: Bool,
+        _ result: inout [ObjectID]
+    ) throws(RecordError) {
+        var skip = UInt64(window.offset)
+        var left = window.limit ?? Int.max
+        if window.limit == nil || window.limit.map({ UInt64($0) > plan.candidates }) ?? false {
+            result.reserveCapacity(Int(clamping: plan.candidates))
+        } else {
+            result.reserveCapacity(left)
+        }
+        for range in ranges where left > 0 {
+            var cursor = reader.source.cursor(tree)
+            var start: UInt64?
+            if skip > 0 {
+                let (lower, upper) = try reader.bounds(tree, range)
+                if upper - lower <= skip {
+                    skip -= upper - lower
+                    continue
+                }
+                start = goesBack ? upper - 1 - skip : lower + skip
+                skip = 0
+            }
+            let taken = try reader.engine { () throws(EngineError) in
+                guard try Self.seek(&cursor, range, start, goesBack) else { return 0 }
+                return try cursor.takeObjectIDs(
+                    limit: left,
+                    isForward: !goesBack,
+                    end: goesBack ? range.lower : range.upper,
+                    into: &result
+                )
+            }
+            left -= taken
+            reader.counters.entriesScanned.count(taken)
+        }
+    }
+
+    private static func seek(
+        _ cursor: inout TreeCursor,
+        _ range: KeyRange,
+        _ position: UInt64?,
+        _ goesBack: Bool
+    ) throws(EngineError) -> Bool {
+        if let position { return try cursor.seek(position: position) }
+        if !goesBack {
+            return range.lower.isEmpty
+                ? try cursor.first() : try cursor.seek(atOrAfter: range.lower)
+        }
+        guard let upper = range.upper else { return try cursor.last() }
+        return try cursor.seek(before: upper)
+    }
+
+    /// Takes IDs in growing batches, reads their rows and keeps those that pass.
+    private func scanTesting(
+        _ tree: TreeID,
+        _ ranges: [KeyRange],
+        _ residual: PredicateNode,
+        _ window: FetchWindow,
+        _ goesBack: Bool,
+        _ result: inout [ObjectID]
+    ) throws(RecordError) {
+        let resolver = SourceResolver(reader)
+        var skip = window.offset
+        let limit = window.limit ?? Int.max
+        var batch = window.limit == nil ? 1_024 : 64
+        for range in ranges {
+            var cursor = reader.source.cursor(tree)
+            var more = try reader.engine { () throws(EngineError) in
+                try Self.seek(&cursor, range, nil, goesBack)
+            }
+            while more {
+                var ids: [ObjectID] = []
+                let taken = try reader.engine { () throws(EngineError) in
+                    try cursor.takeObjectIDs(
+                        limit: batch,
+                        isForward: !goesBack,
+                        end: goesBack ? range.lower : range.upper,
+                        into: &ids
+                    )
+                }
+                reader.counters.entriesScanned.count(taken)
+                more = taken == batch && cursor.isValid
+                batch = min(batch * 2, 1_024)
+                for id in try matching(ids, residual, resolver) {
+                    if skip > 0 {
+                        skip -= 1
+                        continue
+                    }
+                    result.append(id)
+                    if result.count == limit { return }
+                }
+            }
+        }
+    }
+
+    // MARK: Given objects
+
+    private func pick(_ ids: [ObjectID], _ window: FetchWindow) throws(RecordError) -> [ObjectID] {
+        var found: [ObjectID]
+        if let residual = plan.residual {
+            found = try matching(ids, residual, SourceResolver(reader))
+        } else {
+            found = try existing(ids)
+        }
+        if plan.isReversed { found.reverse() }
+        let sort = plan.sort
+        func precedes(_ left: ObjectID, _ right: ObjectID) -> Bool {
+            sort.isTieDescending ? right < left : left < right
+        }
+        if let after = window.after { found.removeAll { !precedes(after.object, $0) } }
+        if let before = window.before { found.removeAll { !precedes($0, before.object) } }
+        return window.cut(found)
+    }
+
+    private func existing(_ ids: [ObjectID]) throws(RecordError) -> [ObjectID] {
+        let rows = try reader.storedRows(plan.entity, ids)
+        reader.counters.rowsScanned.count(ids.count)
+        return ids.indices.filter { rows[$0] != nil }.map { ids[$0] }
+    }
+
+    private func matching(
+        _ ids: [ObjectID],
+        _ residual: PredicateNode,
+        _ resolver: SourceResolver<Source>
+    ) throws(RecordError) -> [ObjectID] {
+        var result: [ObjectID] = []
+        let rows = try reader.storedRows(plan.entity, ids)
+        reader.counters.rowsScanned.count(ids.count)
+        for (index, id) in ids.enumerated() {
+            guard let row = rows[index] else { continue }
+            let values = try SourceRow(reader.source, plan.entity, id, row.bytes)
+            if try residual.matches(values, resolver) { result.append(id) }
+        }
+        return result
+    }
+
+    // MARK: Every match
+
+    /// Calls `body` with each object that passes, in no particular order.
+    private func eachMatch(
+        _ body: (SourceRow<Source>) throws(RecordError) -> Void
+    ) throws(RecordError) {
+        let resolver = SourceResolver(reader)
+        let source = reader.source
+        func test(_ id: ObjectID, _ bytes: [UInt8]) throws(RecordError) {
+            let values = try SourceRow(source, plan.entity, id, bytes)
+            if let residual = plan.residual, try !residual.matches(values, resolver) { return }
+            try body(values)
+        }
+        func testAll(_ ids: [ObjectID]) throws(RecordError) {
+            let rows = try reader.storedRows(plan.entity, ids)
+            reader.counters.rowsScanned.count(ids.count)
+            for (index, id) in ids.enumerated() {
+                if let row = rows[index] { try test(id, row.bytes) }
+            }
+        }
+        switch plan.access {
+        case .nothing: return
+        case .objects(let ids): try testAll(ids)
+        case .rows:
+            var cursor = source.cursor(plan.entity.tree)
+            var more = try reader.engine { () throws(EngineError) in try cursor.first() }
+            var count = 0
+            while more {
+                let (id, row) = try reader.engine { () throws(EngineError) in
+                    (try cursor.trailingObjectID(), try cursor.row())
+                }
+                try test(id, row.bytes)
+                count += 1
+                more = try reader.engine { () throws(EngineError) in try cursor.next() }
+            }
+            reader.counters.rowsScanned.count(count)
+        case .index(let index, let ranges):
+            for range in ranges {
+                var cursor = source.cursor(index.tree)
+                var more = try reader.engine { () throws(EngineError) in
+                    try Self.seek(&cursor, range, nil, false)
+                }
+                while more {
+                    var ids: [ObjectID] = []
+                    let taken = try reader.engine { () throws(EngineError) in
+                        try cursor.takeObjectIDs(
+                            limit: 4_096,
+                            isForward: true,
+                            end: range.upper,
+                            into: &ids
+                        )
+                    }
+                    reader.counters.entriesScanned.count(taken)
+                    more = taken == 4_096 && cursor.isValid
+                    try testAll(ids.sorted())
+                }
+            }
+        }
+    }
+
+    // MARK: Sorted in memory
+
+    /// Reads every match once, sorts keys of bytes, cuts the window out.
+    private func sorted(_ window: FetchWindow) throws(RecordError) -> [ObjectID] {
+        var keys = SortKeys()
+        let resolver = SourceResolver(reader)
+        let sort = plan.sort
+        try eachMatch { (row) throws(RecordError) in
+            let start = keys.bytes.count
+            for term in sort.terms {
+                let value = try term.path.value(row, resolver)
+                CompiledSort.append(value, descending: term.isDescending, to: &keys.bytes)
+            }
+            sort.appendTie(row.objectID, to: &keys.bytes)
+            keys.close(from: start, row.objectID)
+        }
+        var after: [UInt8]?
+        var before: [UInt8]?
+        if let place = window.after {
+            var key: [UInt8] = []
+            sort.appendKey(place, to: &key)
+            after = key
+        }
+        if let place = window.before {
+            var key: [UInt8] = []
+            sort.appendKey(place, to: &key)
+            before = key
+        }
+        return window.cut(keys.sortedIDs(after: after, before: before))
+    }
+}
+
+extension FetchWindow {
+    /// Cuts limit and offset out of a list that is in order and clipped already.
+    func cut(_ ids: [ObjectID]) -> [ObjectID] {
+        if limit == nil, offset == 0 { return ids }
+        if isBackward {
+            let rest = ids.dropLast(offset)
+            return Array(rest.suffix(limit ?? rest.count))
+        }
+        let rest = ids.dropFirst(offset)
+        return Array(rest.prefix(limit ?? rest.count))
+    }
+}

@@ -1,0 +1,52 @@
+// The requests that snapshots and transactions answer alike.
+
+import VarveBase
+
+extension RecordReader {
+    /// The object IDs of a request, in its order.
+    func fetchIDs(_ query: RecordQuery) throws(RecordError) -> [ObjectID] {
+        let (plan, window) = try plan(query)
+        return try PlanExecutor(reader: self, plan: plan).ids(window)
+    }
+
+    /// How many objects a fetch of the request would return.
+    func count(_ query: RecordQuery) throws(RecordError) -> Int {
+        if query.after != nil || query.before != nil { return try fetchIDs(query).count }
+        let (plan, window) = try plan(query, needsOrder: false)
+        let all = try PlanExecutor(reader: self, plan: plan).count()
+        return min(window.limit ?? Int.max, max(0, all - window.offset))
+    }
+
+    /// The plan of a request as text.
+    func explain(_ query: RecordQuery) throws(RecordError) -> String {
+        let (plan, window) = try plan(query)
+        return plan.text(window)
+    }
+
+    private func plan(
+        _ query: RecordQuery,
+        needsOrder: Bool = true
+    ) throws(RecordError) -> (FetchPlan, FetchWindow) {
+        if let limit = query.limit, limit < 0 { throw .invalidRequest("the limit is \(limit)") }
+        if query.offset < 0 { throw .invalidRequest("the offset is \(query.offset)") }
+        let entity = try entity(query.entity)
+        let filter = try CompiledPredicate(query.predicate, entity: entity, schema: schema)
+        let sort = try CompiledSort(query.sort, entity: entity, schema: schema)
+        var window = FetchWindow(limit: query.limit, offset: query.offset)
+        window.after = try query.after.map { (place) throws(RecordError) in try sort.checked(place)
+        }
+        window.before = try query.before.map { (place) throws(RecordError) in
+            try sort.checked(place)
+        }
+        let wanted = query.limit.map { $0.addingReportingOverflow(query.offset) }
+        let planner = FetchPlanner(
+            reader: self,
+            entity: entity,
+            root: filter.root,
+            sort: sort,
+            wanted: wanted.map { $0.overflow ? Int.max : $0.partialValue },
+            needsOrder: needsOrder
+        )
+        return (try planner.plan(), window)
+    }
+}

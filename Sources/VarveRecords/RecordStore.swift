@@ -1,0 +1,296 @@
+// An open store with a schema: snapshots, write transactions, the row cache.
+//
+// Invariants
+// - A snapshot is read with the schema of its own commit.
+// - The row cache learns of a commit before a snapshot of it can be taken.
+// - A write that violates a unique constraint commits nothing.
+
+import Synchronization
+public import VarveBase
+public import VarveEngine
+import VarveFormat
+
+/// Settings of a record store.
+public struct RecordOptions: Sendable {
+    /// Settings of the engine below.
+    public var engine: EngineOptions
+    /// What to do when there is no store, and whether it may be written.
+    public var mode: StoreOpenMode
+    /// Bytes of rows kept in the row cache that no object uses. 0: none.
+    public var unreferencedRowBytes: Int
+    /// Whether a store with an older schema is changed automatically when it is opened.
+    public var allowsMigration: Bool
+
+    /// Joins settings.
+    public init(
+        engine: EngineOptions = EngineOptions(),
+        mode: StoreOpenMode = .createIfMissing,
+        unreferencedRowBytes: Int = 8 << 20,
+        allowsMigration: Bool = true
+    ) {
+        self.engine = engine
+        self.mode = mode
+        self.unreferencedRowBytes = unreferencedRowBytes
+        self.allowsMigration = allowsMigration
+    }
+}
+
+/// What a record store did since it was opened, and what it holds.
+public struct RecordStatistics: Sendable {
+    /// Rows read from the store for objects: not those found in the row cache.
+    public var storeReads: Int
+    /// Passes over an entity's tree in which they were read.
+    public var storePasses: Int
+    /// Rows looked at by filters and by sorts in memory.
+    public var rowsScanned: Int
+    /// Index entries looked at.
+    public var entriesScanned: Int
+    /// The row cache.
+    public var rowCache: RowCacheStatistics
+    /// The engine.
+    public var engine: EngineStatistics
+}
+
+/// An open store with a schema. Use it from any thread.
+public final class RecordStore: Sendable {
+    /// The engine below: blobs, checkpoints.
+    public let engine: Engine
+    /// The rows that all contexts share.
+    public let rowCache: RowCache
+
+    let counters = RecordCounters()
+    private let delegate: StoreDelegate
+    private let declared: SchemaDescription?
+    private let schemas: Mutex<KnownSchemas>
+
+    private struct KnownSchemas {
+        var newest: (bytes: [UInt8], schema: RecordSchema)?
+        var older: [UInt32: RecordSchema] = [:]
+    }
+
+    // MARK: Opening
+
+    /// Opens a store, makes it if there is none, and brings its schema up to date in one commit.
+    ///
+    /// Throws `invalidSchema`, `schemaMismatch` when the step needs a migration of the app's own,
+    /// `schemaTooNew`, `notUnique` when a new constraint is violated, `engine`.
+    public static func open(
+        _ location: StoreLocation,
+        schema: SchemaDescription,
+        options: RecordOptions = RecordOptions()
+    ) throws(RecordError) -> RecordStore {
+        let declared = try schema.checked()
+        let store = try RecordStore(location, declared, options)
+        do throws(RecordError) {
+            try store.fit(declared, options)
+        } catch {
+            try? store.engine.close()
+            throw error
+        }
+        return store
+    }
+
+    /// Opens a store with the schema that it has, for tools and for migrations.
+    public static func openAsStored(
+        _ location: StoreLocation,
+        options: RecordOptions = RecordOptions()
+    ) throws(RecordError) -> RecordStore {
+        try RecordStore(location, nil, options)
+    }
+
+    /// The automatic steps that `open` would take. Changes nothing.
+    public static func planMigration(
+        _ location: StoreLocation,
+        schema: SchemaDescription,
+        options: RecordOptions = RecordOptions()
+    ) throws(RecordError) -> [MigrationStep] {
+        let declared = try schema.checked()
+        var options = options
+        options.mode = .readOnly
+        let store = try RecordStore(location, nil, options)
+        let bytes = store.engine.snapshot().schema
+        let stored = try Self.record(bytes)
+        let steps = try SchemaCatalog.resolve(declared, stored: stored).steps
+        try store.close()
+        return steps
+    }
+
+    private init(
+        _ location: StoreLocation,
+        _ declared: SchemaDescription?,
+        _ options: RecordOptions
+    ) throws(RecordError) {
+        rowCache = RowCache(
+            budgetBytes: options.unreferencedRowBytes,
+            published: CommitNumber(0)
+        )
+        delegate = StoreDelegate(rowCache)
+        self.declared = declared
+        schemas = Mutex(KnownSchemas())
+        do throws(EngineError) {
+            engine = try Engine.open(
+                location,
+                mode: options.mode,
+                options: options.engine,
+                delegate: delegate
+            )
+        } catch {
+            throw .engine(error)
+        }
+    }
+
+    /// Makes the store's schema the declared one.
+    private func fit(_ declared: SchemaDescription, _ options: RecordOptions) throws(RecordError) {
+        let stored = try Self.record(engine.snapshot().schema)
+        let resolution = try SchemaCatalog.resolve(declared, stored: stored)
+        if resolution.record == stored { return }
+        if case .readOnly = options.mode {
+            throw .schemaMismatch(
+                problems: ["the store is opened for reading only"]
+                    + resolution.steps.map(\.description)
+            )
+        }
+        if stored != nil, !options.allowsMigration {
+            throw .schemaMismatch(problems: resolution.steps.map(\.description))
+        }
+        do {
+            _ = try engine.write(author: "schema") { transaction in
+                // Another process may have been faster.
+                let now = try Self.record(transaction.schema)
+                let resolution = try SchemaCatalog.resolve(declared, stored: now)
+                if resolution.record == now { return }
+                try SchemaChange(resolution, now, declared).apply(to: transaction, counters)
+            }
+        } catch let error as RecordError {
+            throw error
+        } catch let error as EngineError {
+            throw .engine(error)
+        } catch {
+            preconditionFailure(
+                "a migration throws errors of this layer and the engine's: \(error)"
+            )
+        }
+    }
+
+    static func record(_ bytes: [UInt8]) throws(RecordError) -> SchemaRecord? {
+        if bytes.isEmpty { return nil }
+        do throws(FormatError) { return try SchemaRecord(decoding: bytes) } catch {
+            throw .format(error)
+        }
+    }
+
+    /// Closes the engine below. Snapshots that are held stay readable.
+    public func close() throws(RecordError) {
+        do throws(EngineError) { try engine.close() } catch { throw .engine(error) }
+    }
+
+    // MARK: Schema
+
+    /// The schema of the newest commit.
+    public var schema: RecordSchema {
+        get throws(RecordError) {
+            let snapshot = engine.snapshot()
+            return try schema(snapshot.schema)
+        }
+    }
+
+    /// The schema that stored bytes say; decoded once per revision.
+    func schema(_ bytes: [UInt8]) throws(RecordError) -> RecordSchema {
+        let known = schemas.withLock { known in
+            known.newest.flatMap { $0.bytes == bytes ? $0.schema : nil }
+        }
+        if let known { return known }
+        guard let record = try Self.record(bytes) else {
+            return RecordSchema(version: 0, fingerprint: 0, all: [])
+        }
+        if let older = schemas.withLock({ $0.older[record.revision] }) { return older }
+        let schema: RecordSchema
+        do throws(FormatError) {
+            schema = try RecordSchema(record: record, description: declared)
+        } catch {
+            throw .format(error)
+        }
+        schemas.withLock { known in
+            known.older[record.revision] = schema
+            if known.newest.map({ $0.schema.version <= schema.version }) ?? true {
+                known.newest = (bytes, schema)
+            }
+        }
+        return schema
+    }
+
+    // MARK: Reading and writing
+
+    /// The newest commit, pinned until the snapshot goes. O(1).
+    public func snapshot() throws(RecordError) -> RecordSnapshot {
+        let storage = engine.snapshot()
+        return RecordSnapshot(storage: storage, schema: try schema(storage.schema), store: self)
+    }
+
+    /// Runs `body` as the only writer and makes what it changed one commit.
+    ///
+    /// Unique constraints are checked when `body` has returned; a violation throws `notUnique` and, as with
+    /// every error before that, nothing happened.
+    ///
+    /// Throws what `body` throws, `RecordError`, and `EngineError` of the commit itself.
+    /// - Returns: what `body` returned and the commit; nil when nothing was changed.
+    public func write<R>(
+        author: String = "",
+        _ body: (RecordTransaction) throws -> R
+    ) throws -> (result: R, commit: CommitNumber?) {
+        var written: [EntityID: [ObjectID]] = [:]
+        let outcome = try engine.write(author: author) { storage in
+            let schema = try self.schema(storage.schema)
+            if let declared, schema.version > declared.version {
+                throw RecordError.schemaTooNew(stored: schema.version, known: declared.version)
+            }
+            let transaction = RecordTransaction(storage, schema, self)
+            let result = try body(transaction)
+            try transaction.verifyUniqueness()
+            written = transaction.written
+            return result
+        }
+        if outcome.commit != nil { adopt(written) }
+        return outcome
+    }
+
+    /// Puts the new rows of registered objects into the cache, so that their contexts need not read them.
+    private func adopt(_ written: [EntityID: [ObjectID]]) {
+        for (entity, ids) in written {
+            let ids = rowCache.registered(ids).sorted()
+            if ids.isEmpty { continue }
+            // A failure here costs a read later, nothing else.
+            guard let snapshot = try? self.snapshot() else { return }
+            try? snapshot.fillCache(entity, ids)
+        }
+    }
+
+    /// Hands out object IDs; they are never handed out again.
+    /// - Returns: the first of `count` consecutive IDs.
+    public func allocateObjectIDs(_ count: Int) -> ObjectID {
+        engine.allocateObjectIDs(count)
+    }
+
+    /// Calls `handler` for every commit, in order, just before its snapshots can be taken. It runs on the
+    /// committing thread with the writer lock held: it must be short and must not call the store.
+    public func observeCommits(
+        _ handler: @escaping @Sendable (CommitChanges) -> Void
+    ) -> CommitObservation {
+        delegate.observe(handler)
+    }
+
+    /// The store's identity; it survives compaction, backup and restart.
+    public var identity: UUIDValue { engine.storeID }
+
+    /// Counters since opening, and what is held now.
+    public var statistics: RecordStatistics {
+        RecordStatistics(
+            storeReads: counters.storeReads.load(ordering: .relaxed),
+            storePasses: counters.storePasses.load(ordering: .relaxed),
+            rowsScanned: counters.rowsScanned.load(ordering: .relaxed),
+            entriesScanned: counters.entriesScanned.load(ordering: .relaxed),
+            rowCache: rowCache.statistics,
+            engine: engine.statistics
+        )
+    }
+}

@@ -1,0 +1,413 @@
+// Changes of rows and links that become one commit, or nothing.
+//
+// Invariants
+// - Every value is checked against its column before the engine sees it.
+// - A link row exists once per pair; deleting an object deletes its link rows.
+// - Unique constraints hold when the transaction ends; in between they may be violated, so that two objects can
+//   exchange their values.
+
+public import VarveBase
+import VarveEngine
+import VarveFormat
+
+/// A value for one column.
+public struct ColumnValue: Hashable, Sendable {
+    /// The column.
+    public var column: ColumnID
+    /// Its value.
+    public var value: StoredValue
+
+    /// Joins a column and a value.
+    public init(_ column: ColumnID, _ value: StoredValue) {
+        self.column = column
+        self.value = value
+    }
+}
+
+/// One write transaction. It sees its own changes; use it inside `RecordStore.write` only.
+public final class RecordTransaction {
+    /// The schema in force.
+    public let schema: RecordSchema
+    let storage: WriteTransaction
+    let reader: RecordReader<WriteTransaction>
+    private let store: RecordStore
+    /// Rows that were inserted or updated, for the row cache.
+    private(set) var written: [EntityID: [ObjectID]] = [:]
+    private var touched: [EntityID: Set<ObjectID>] = [:]
+    private var linkSides: [EntityID: [LinkSide]] = [:]
+
+    private struct LinkSide {
+        let hidden: EntityID
+        let index: TreeID
+        let isOrdered: Bool
+    }
+
+    init(_ storage: WriteTransaction, _ schema: RecordSchema, _ store: RecordStore) {
+        self.storage = storage
+        self.schema = schema
+        self.store = store
+        reader = RecordReader(source: storage, schema: schema, counters: store.counters)
+    }
+
+    /// The number that this commit will have.
+    public var number: CommitNumber { storage.number }
+
+    // MARK: Reading
+
+    /// One row as it is now; not cached.
+    public func row(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> CachedRow? {
+        let entity = try reader.entity(entity)
+        let stored = try reader.engine { () throws(EngineError) in try storage.row(entity.tree, id)
+        }
+        return try stored.map { (row) throws(RecordError) in try cachedRow(entity, id, row) }
+    }
+
+    /// Rows of IDs in any order, read in one pass; not cached.
+    public func rows(_ entity: EntityID, _ ids: [ObjectID]) throws(RecordError) -> [CachedRow?] {
+        let entity = try reader.entity(entity)
+        var result: [CachedRow?] = []
+        for (id, row) in zip(ids, try reader.storedRows(entity, ids)) {
+            result.append(
+                try row.map { (row) throws(RecordError) in try cachedRow(entity, id, row) }
+            )
+        }
+        return result
+    }
+
+    private func cachedRow(
+        _ entity: RecordEntity,
+        _ id: ObjectID,
+        _ row: StoredRow
+    ) throws(RecordError) -> CachedRow {
+        do throws(FormatError) {
+            return CachedRow(
+                entity: entity,
+                id: id,
+                version: row.version,
+                view: try RowView(row.bytes)
+            )
+        } catch {
+            throw .format(error)
+        }
+    }
+
+    /// The commit that last changed a row: the pending one if this transaction did; nil when there is no row.
+    public func version(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> CommitNumber? {
+        let tree = try reader.entity(entity).tree
+        return try reader.engine { () throws(EngineError) in try storage.row(tree, id)?.version }
+    }
+
+    /// The value of a column, read from the store where it lies outside the row.
+    public func value(of row: CachedRow, _ column: ColumnID) throws(RecordError) -> StoredValue {
+        let slot = row.view.slot(column)
+        if slot.isOutside { return try storage.outsideValue(row.entity, row.id, column, slot) }
+        return try row.value(column)
+    }
+
+    /// The object IDs of a request, in its order.
+    public func fetchIDs(_ query: RecordQuery) throws(RecordError) -> [ObjectID] {
+        try reader.fetchIDs(query)
+    }
+
+    /// How many objects a fetch would return.
+    public func count(_ query: RecordQuery) throws(RecordError) -> Int {
+        try reader.count(query)
+    }
+
+    /// The members of a relationship; see `RecordSnapshot.relatedIDs`.
+    public func relatedIDs(
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        of id: ObjectID
+    ) throws(RecordError) -> [ObjectID] {
+        try reader.related(relationship, of: id, in: entity)
+    }
+
+    // MARK: Rows
+
+    /// Adds an object. Columns that are not named get their declared default.
+    ///
+    /// Throws `objectExists`, `wrongType`, `missingValue`, `unknownProperty`, `engine`.
+    public func insert(
+        _ entity: EntityID,
+        _ id: ObjectID,
+        _ values: [ColumnValue]
+    ) throws(RecordError) {
+        let entity = try reader.entity(entity)
+        var row = [StoredValue?](repeating: nil, count: entity.columnCount)
+        for attribute in entity.attributes {
+            row[Int(attribute.column.rawValue)] = attribute.defaultValue
+        }
+        for value in values {
+            try check(value, entity, id)
+            row[Int(value.column.rawValue)] = value.value
+        }
+        for attribute in entity.attributes
+        where !attribute.isOptional && row[Int(attribute.column.rawValue)] == .null {
+            throw .missingValue(entity: entity.name, property: attribute.name, object: id)
+        }
+        let exists = try reader.engine { () throws(EngineError) in
+            try storage.row(entity.tree, id) != nil
+        }
+        if exists { throw .objectExists(entity: entity.name, object: id) }
+        try reader.engine { () throws(EngineError) in
+            try storage.insert(entity.id, id, row: RowCoding.encode(row))
+        }
+        written[entity.id, default: []].append(id)
+        if entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
+    }
+
+    /// Changes columns of an object; the others stay.
+    ///
+    /// Throws `objectNotFound`, `wrongType`, `missingValue`, `unknownProperty`, `engine`.
+    public func update(
+        _ entity: EntityID,
+        _ id: ObjectID,
+        _ values: [ColumnValue]
+    ) throws(RecordError) {
+        let entity = try reader.entity(entity)
+        var last: [ColumnID: StoredValue] = [:]
+        for value in values {
+            try check(value, entity, id)
+            last[value.column] = value.value
+        }
+        let tree = entity.tree
+        let exists = try reader.engine { () throws(EngineError) in try storage.row(tree, id) != nil
+        }
+        if !exists { throw .objectNotFound(entity: entity.name, object: id) }
+        if last.isEmpty { return }
+        let patch = RowPatch.encode(last.map { ($0.key, $0.value) })
+        try reader.engine { () throws(EngineError) in
+            try storage.update(entity.id, id, patch: patch)
+        }
+        written[entity.id, default: []].append(id)
+        let isUnique = entity.indexes.contains { index in
+            index.uniqueness != nil && index.terms.contains { last[$0.column] != nil }
+        }
+        if isUnique { touched[entity.id, default: []].insert(id) }
+    }
+
+    /// Takes an object out, with the link rows that it stands in. Delete rules are the object layer's.
+    ///
+    /// Throws `objectNotFound`, `engine`.
+    public func delete(_ entity: EntityID, _ id: ObjectID) throws(RecordError) {
+        let entity = try reader.entity(entity)
+        let exists = try reader.engine { () throws(EngineError) in
+            try storage.row(entity.tree, id) != nil
+        }
+        if !exists { throw .objectNotFound(entity: entity.name, object: id) }
+        for side in sides(of: entity.id) {
+            for link in try reader.linkEntries(side.index, isOrdered: side.isOrdered, of: id) {
+                try deleteLink(side.hidden, link.row)
+            }
+        }
+        try reader.engine { () throws(EngineError) in try storage.delete(entity.id, id) }
+        touched[entity.id]?.remove(id)
+    }
+
+    private func check(
+        _ value: ColumnValue,
+        _ entity: RecordEntity,
+        _ id: ObjectID
+    ) throws(RecordError) {
+        switch entity.column(value.column) {
+        case .attribute(let attribute):
+            guard attribute.type.accepts(value.value) else {
+                throw .wrongType(
+                    entity: entity.name,
+                    property: attribute.name,
+                    expected: "\(attribute.type)"
+                )
+            }
+            if !attribute.isOptional, case .null = value.value {
+                throw .missingValue(entity: entity.name, property: attribute.name, object: id)
+            }
+        case .relationship(let relationship):
+            switch value.value {
+            case .null, .reference: break
+            default:
+                throw .wrongType(
+                    entity: entity.name,
+                    property: relationship.name,
+                    expected: "a reference"
+                )
+            }
+        case nil:
+            throw .unknownProperty(entity: entity.name, property: "column \(value.column.rawValue)")
+        }
+    }
+
+    // MARK: Links
+
+    /// Every index of link rows in which objects of an entity can stand.
+    private func sides(of entity: EntityID) -> [LinkSide] {
+        if let known = linkSides[entity] { return known }
+        var sides: [LinkSide] = []
+        for hidden in schema.all where hidden.isHiddenLink {
+            for (side, end) in hidden.relationships.prefix(2).enumerated()
+            where end.target == entity {
+                let index = hidden.indexes[side]
+                sides.append(
+                    LinkSide(
+                        hidden: hidden.id,
+                        index: index.tree,
+                        isOrdered: index.terms.count == 3
+                    )
+                )
+            }
+        }
+        linkSides[entity] = sides
+        return sides
+    }
+
+    private func deleteLink(_ hidden: EntityID, _ row: ObjectID) throws(RecordError) {
+        let tree = try reader.entity(hidden).tree
+        try reader.engine { () throws(EngineError) in
+            // A link from an object to itself stands in both indexes.
+            if try storage.row(tree, row) != nil { try storage.delete(hidden, row) }
+        }
+    }
+
+    private func link(_ relationship: RecordRelationship) throws(RecordError) -> RecordLink {
+        if case .link(let link) = relationship.storage { return link }
+        throw .invalidRequest("\(relationship.name) keeps no links of its own")
+    }
+
+    /// Links two objects; in an ordered relationship at the end. Does nothing when they are linked.
+    public func addLink(
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        from id: ObjectID,
+        to other: ObjectID
+    ) throws(RecordError) {
+        let link = try link(relationship)
+        if try reader.linkRow(link, of: id, to: other) != nil { return }
+        var own: Int64?
+        if link.isOrdered {
+            own = LinkPositions.behind(try reader.links(link, of: id).last?.position)
+        }
+        try insertLink(link, id, other, position: own)
+    }
+
+    private func insertLink(
+        _ link: RecordLink,
+        _ id: ObjectID,
+        _ other: ObjectID,
+        position: Int64?
+    ) throws(RecordError) {
+        var far: StoredValue = .null
+        if link.isOtherOrdered {
+            let last = try reader.linkEntries(link.otherIndex, isOrdered: true, of: other).last
+            far = .int(LinkPositions.behind(last?.position))
+        }
+        var row = [StoredValue?](repeating: .null, count: 4)
+        row[Int(link.ownColumn.rawValue)] = .reference(id)
+        row[Int(link.otherColumn.rawValue)] = .reference(other)
+        row[Int(link.positionColumn.rawValue)] = position.map { .int($0) } ?? .null
+        row[link.positionColumn.rawValue == 2 ? 3 : 2] = far
+        let object = store.allocateObjectIDs(1)
+        try reader.engine { () throws(EngineError) in
+            try storage.insert(link.entity, object, row: RowCoding.encode(row))
+        }
+    }
+
+    /// Takes the link between two objects away. Does nothing when there is none.
+    public func removeLink(
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        from id: ObjectID,
+        to other: ObjectID
+    ) throws(RecordError) {
+        let link = try link(relationship)
+        if let row = try reader.linkRow(link, of: id, to: other) {
+            try deleteLink(link.entity, row)
+        }
+    }
+
+    /// Makes the members of an ordered relationship exactly these, in this order. Moves as few link rows as
+    /// the order allows.
+    ///
+    /// Throws `invalidRequest` when an object comes twice or the relationship has no order.
+    public func setOrder(
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        of id: ObjectID,
+        _ members: [ObjectID]
+    ) throws(RecordError) {
+        let link = try link(relationship)
+        guard link.isOrdered else { throw .invalidRequest("\(relationship.name) has no order") }
+        guard Set(members).count == members.count else {
+            throw .invalidRequest("\(relationship.name) can lead to an object only once")
+        }
+        let wanted = Set(members)
+        var kept: [ObjectID: LinkEntry] = [:]
+        for entry in try reader.links(link, of: id) {
+            if wanted.contains(entry.other) {
+                kept[entry.other] = entry
+            } else {
+                try deleteLink(link.entity, entry.row)
+            }
+        }
+        let positions = LinkPositions.assign(members.map { kept[$0]?.position })
+        for (member, position) in zip(members, positions) {
+            guard let entry = kept[member] else {
+                try insertLink(link, id, member, position: position)
+                continue
+            }
+            if entry.position == position { continue }
+            try reader.engine { () throws(EngineError) in
+                try storage.update(
+                    link.entity,
+                    entry.row,
+                    patch: RowPatch.encode([(link.positionColumn, .int(position))])
+                )
+            }
+        }
+    }
+
+    // MARK: Uniqueness
+
+    /// The constraints that a new object with these values would violate, with the objects in its way.
+    public func uniqueConflicts(
+        _ entity: EntityID,
+        values: [ColumnValue],
+        excluding: ObjectID? = nil
+    ) throws(RecordError) -> [UniqueViolation] {
+        let entity = try reader.entity(entity)
+        let given = GivenValues(
+            objectID: excluding ?? ObjectID(0),
+            entity: entity,
+            values: Dictionary(values.map { ($0.column, $0.value) }, uniquingKeysWith: { $1 })
+        )
+        var result: [UniqueViolation] = []
+        for index in entity.indexes {
+            guard let policy = index.uniqueness else { continue }
+            let others = try reader.sharing(index, entity, given, excluding: excluding)
+            if others.isEmpty { continue }
+            result.append(
+                UniqueViolation(
+                    entity: entity.id,
+                    entityName: entity.name,
+                    properties: index.names,
+                    policy: policy,
+                    objects: others.sorted()
+                )
+            )
+        }
+        return result
+    }
+
+    /// Throws `notUnique` with every violation among the objects that this transaction touched.
+    public func verifyUniqueness() throws(RecordError) {
+        var violations: [UniqueViolation] = []
+        for (id, objects) in touched.sorted(by: { $0.key < $1.key }) {
+            violations += try reader.violations(try reader.entity(id), objects.sorted())
+        }
+        if !violations.isEmpty { throw .notUnique(violations) }
+    }
+}
+
+extension RecordEntity {
+    /// Whether any index forbids duplicates.
+    var hasUniqueIndex: Bool { indexes.contains { $0.uniqueness != nil } }
+}

@@ -1,0 +1,167 @@
+// The rows that all contexts of a container share (docs/Architecture.md, "Caches").
+//
+// Invariants
+// - One mutex; nothing is read from the store and no caller's code runs while it is held.
+// - An entry is found by object ID and commit; see RowCacheState for the intervals.
+// - Blob bytes and values outside their rows are never here: a row does not contain them.
+
+import Synchronization
+public import VarveBase
+
+/// Figures of a row cache. "Bytes" are the rows' bytes plus 96 for keeping each.
+public struct RowCacheStatistics: Hashable, Sendable {
+    /// Rows in the cache; versions of one object count one each.
+    public var rows = 0
+    /// What they weigh.
+    public var bytes = 0
+    /// Rows that an object pins.
+    public var pinnedRows = 0
+    /// What those weigh.
+    public var pinnedBytes = 0
+    /// Rows that were asked for and there.
+    public var hits = 0
+    /// Rows that were asked for and not there.
+    public var misses = 0
+    /// Rows that had to go to keep the budget.
+    public var evictions = 0
+    /// Objects that at least one context has registered.
+    public var registeredObjects = 0
+
+    /// All zero.
+    public init() {}
+}
+
+/// The rows that all contexts of a container share. Every call costs O(1) per row.
+public final class RowCache: Sendable {
+    private let state: Mutex<RowCacheState>
+
+    /// A cache that keeps at most `budgetBytes` of rows that no object pins.
+    init(budgetBytes: Int, published: CommitNumber) {
+        state = Mutex(RowCacheState(budget: max(0, budgetBytes), published: published))
+    }
+
+    /// Present figures.
+    public var statistics: RowCacheStatistics { state.withLock { $0.statistics } }
+
+    /// Bytes of rows without pins that the cache keeps.
+    public var budgetBytes: Int { state.withLock { $0.budget } }
+
+    // MARK: Registered objects
+
+    /// Says that a context has registered an object.
+    public func register(_ id: ObjectID) {
+        state.withLock { $0.register(id) }
+    }
+
+    /// Says that a context has registered objects.
+    public func register(_ ids: [ObjectID]) {
+        state.withLock { state in for id in ids { state.register(id) } }
+    }
+
+    /// Takes back one `register`.
+    public func unregister(_ id: ObjectID) {
+        state.withLock { $0.unregister(id) }
+    }
+
+    /// Takes back one `register` each.
+    public func unregister(_ ids: [ObjectID]) {
+        state.withLock { state in for id in ids { state.unregister(id) } }
+    }
+
+    /// Number of contexts that have the object registered.
+    public func referenceCount(of id: ObjectID) -> Int {
+        state.withLock { $0.references(id) }
+    }
+
+    /// Whether a row of the object is in the cache, in any version.
+    public func contains(_ id: ObjectID) -> Bool {
+        state.withLock { $0.contains(id) }
+    }
+
+    // MARK: Pins
+
+    /// Keeps a row in the cache until `unpin`.
+    public func pin(_ row: CachedRow) {
+        state.withLock { $0.pin(row) }
+    }
+
+    /// Takes back one pin; may evict the row at once.
+    public func unpin(_ row: CachedRow) {
+        state.withLock { $0.unpin(row) }
+    }
+
+    /// Takes back one pin each.
+    public func unpin(_ rows: [CachedRow]) {
+        state.withLock { state in for row in rows { state.unpin(row) } }
+    }
+
+    /// Evicts every row that is not pinned, as under memory pressure.
+    public func trim() {
+        state.withLock { $0.trim() }
+    }
+
+    // MARK: For snapshots and the store
+
+    func find(_ id: ObjectID, at commit: CommitNumber, pin: Bool, counts: Bool) -> CachedRow? {
+        state.withLock { state in
+            let row = state.find(id, at: commit.rawValue, pin: pin)
+            if counts {
+                if row == nil { state.statistics.misses += 1 } else { state.statistics.hits += 1 }
+            }
+            return row
+        }
+    }
+
+    /// Looks up many rows under one lock; returns the positions that are missing.
+    func find(
+        _ ids: [ObjectID],
+        at commit: CommitNumber,
+        pin: Bool,
+        into rows: inout [CachedRow?]
+    ) -> [Int] {
+        var found: [CachedRow?] = []
+        found.reserveCapacity(ids.count)
+        var missing: [Int] = []
+        state.withLock { state in
+            for (index, id) in ids.enumerated() {
+                let row = state.find(id, at: commit.rawValue, pin: pin)
+                if row == nil { missing.append(index) }
+                found.append(row)
+            }
+            state.statistics.hits += ids.count - missing.count
+            state.statistics.misses += missing.count
+        }
+        rows = found
+        return missing
+    }
+
+    func insert(_ row: CachedRow, readAt commit: CommitNumber, pin: Bool) -> CachedRow {
+        state.withLock { $0.insert(row, readAt: commit.rawValue, pin: pin) }
+    }
+
+    func insert(_ rows: [CachedRow], readAt commit: CommitNumber, pin: Bool) -> [CachedRow] {
+        state.withLock { state in
+            rows.map { state.insert($0, readAt: commit.rawValue, pin: pin) }
+        }
+    }
+
+    /// Those of `ids` whose row at `commit` is not here, without counting or moving anything.
+    func missing(_ ids: ArraySlice<ObjectID>, at commit: CommitNumber) -> [ObjectID] {
+        state.withLock { state in ids.filter { !state.contains($0, at: commit.rawValue) } }
+    }
+
+    /// Those of `ids` that a context has registered.
+    func registered(_ ids: [ObjectID]) -> [ObjectID] {
+        state.withLock { state in ids.filter { state.references($0) > 0 } }
+    }
+
+    func publish(_ commit: CommitNumber, changed: some Collection<ObjectID>, schemaChanged: Bool) {
+        state.withLock { state in
+            if schemaChanged {
+                state.publishSchemaChange(commit.rawValue)
+            } else {
+                state.publish(commit.rawValue, changed: changed)
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+// The row cache's tables: slots, versions of one object, the order of use, recent changes.
+//
+// Invariants
+// - An entry is the row of its object at every commit in [from, until); `until` is `open` while no later
+//   change is known. Publishing a commit closes the entries it changed before anyone can see it.
+// - Versions of one object form a chain, newest first, with disjoint intervals.
+// - A slot is either free, or pinned, or in the list of use; the list runs from warm to cold.
+// - Rows without pins weigh at most `budget` after every operation.
+
+import VarveBase
+
+/// What the mutex of a row cache protects. Every operation costs O(1) per row.
+struct RowCacheState {
+    static let none: Int32 = -1
+    static let open = UInt64.max
+    /// Changes remembered for rows that are filled from an older commit.
+    static let recentMax = 65_536
+
+    struct Slot {
+        var row: CachedRow?
+        var until: UInt64
+        var pins: Int32
+        var older: Int32
+        var warmer: Int32
+        var colder: Int32
+    }
+
+    struct Head {
+        var newest: Int32 = RowCacheState.none
+        var references: Int32 = 0
+    }
+
+    var budget: Int
+    var statistics = RowCacheStatistics()
+    private var slots: ContiguousArray<Slot> = []
+    private var free: Int32 = RowCacheState.none
+    private var heads: [ObjectID: Head] = [:]
+    private var warmest: Int32 = RowCacheState.none
+    private var coldest: Int32 = RowCacheState.none
+    private var published: UInt64
+    /// Changes after this commit are all in `recent`.
+    private var knownSince: UInt64
+    private var recent: [ObjectID: UInt64] = [:]
+
+    init(budget: Int, published: CommitNumber) {
+        self.budget = budget
+        self.published = published.rawValue
+        self.knownSince = published.rawValue
+    }
+
+    // MARK: Finding and filling
+
+    /// The row of an object at a commit. It becomes the warmest, or gets a pin.
+    mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> CachedRow? {
+        guard let head = heads[id] else { return nil }
+        var index = head.newest
+        while index != Self.none {
+            let slot = slots[Int(index)]
+            if commit < slot.until, let row = slot.row, row.version.rawValue <= commit {
+                if pin {
+                    addPin(index)
+                } else if slot.pins == 0, warmest != index {
+                    unlink(index)
+                    linkWarm(index)
+                }
+                return row
+            }
+            index = slot.older
+        }
+        return nil
+    }
+
+    /// Whether any version of an object's row is here.
+    func contains(_ id: ObjectID) -> Bool {
+        (heads[id]?.newest ?? Self.none) != Self.none
+    }
+
+    /// Whether the row of an object at a commit is here; moves nothing.
+    func contains(_ id: ObjectID, at commit: UInt64) -> Bool {
+        var index = heads[id]?.newest ?? Self.none
+        while index != Self.none {
+            let slot = slots[Int(index)]
+            if commit < slot.until, let row = slot.row, row.version.rawValue <= commit {
+                return true
+            }
+            index = slot.older
+        }
+        return false
+    }
+
+    /// Puts in a row that was read at a commit, unless it is there already, and returns the one that is
+    /// there now: two readers that race end up with the same object.
+    mutating func insert(_ row: CachedRow, readAt commit: UInt64, pin: Bool) -> CachedRow {
+        let until = end(of: row, readAt: commit)
+        var head = heads[row.id] ?? Head()
+        var newer = Self.none
+        var index = head.newest
+        while index != Self.none, let there = slots[Int(index)].row, there.version >= row.version {
+            if there.version == row.version {
+                slots[Int(index)].until = max(slots[Int(index)].until, until)
+                if pin { addPin(index) }
+                return there
+            }
+            newer = index
+            index = slots[Int(index)].older
+        }
+        let slot = take(Slot(row: row, until: until, pins: 0, older: index, warmer: -1, colder: -1))
+        if newer == Self.none {
+            head.newest = slot
+        } else {
+            slots[Int(newer)].older = slot
+        }
+        heads[row.id] = head
+        statistics.rows += 1
+        statistics.bytes += row.cost
+        if pin {
+            slots[Int(slot)].pins = 1
+            statistics.pinnedRows += 1
+            statistics.pinnedBytes += row.cost
+        } else {
+            if until == Self.open { linkWarm(slot) } else { linkCold(slot) }
+            evict()
+        }
+        return row
+    }
+
+    /// The first commit for which a row may no longer hold.
+    private func end(of row: CachedRow, readAt commit: UInt64) -> UInt64 {
+        if commit >= published { return Self.open }
+        if commit >= knownSince, recent[row.id].map({ $0 <= commit }) ?? true { return Self.open }
+        return commit + 1
+    }
+
+    // MARK: Commits
+
+    /// Closes the intervals of the rows that a commit changes. Called before the commit can be seen.
+    mutating func publish(_ commit: UInt64, changed: some Collection<ObjectID>) {
+        published = max(published, commit)
+        if changed.count + recent.count > Self.recentMax {
+            recent.removeAll()
+            knownSince = commit
+        }
+        let remembers = changed.count <= Self.recentMax
+        for id in changed {
+            if remembers { recent[id] = commit }
+            guard let head = heads[id], head.newest != Self.none else { continue }
+            let index = head.newest
+            guard slots[Int(index)].until > commit else { continue }
+            slots[Int(index)].until = commit
+            if slots[Int(index)].pins == 0 {
+                unlink(index)
+                linkCold(index)
+            }
+        }
+    }
+
+    /// Forgets everything: the meaning of the rows' columns changed with the schema.
+    mutating func publishSchemaChange(_ commit: UInt64) {
+        published = max(published, commit)
+        recent.removeAll()
+        knownSince = commit
+        for index in slots.indices where slots[index].row != nil {
+            slots[index].until = min(slots[index].until, commit)
+        }
+    }
+
+    // MARK: Pins and references
+
+    /// Pins a row; puts it back when it was evicted meanwhile.
+    mutating func pin(_ row: CachedRow) {
+        let index = self.index(of: row)
+        if index != Self.none {
+            addPin(index)
+        } else {
+            _ = insert(row, readAt: row.version.rawValue, pin: true)
+        }
+    }
+
+    /// Takes one pin away; the last one makes the row evictable.
+    mutating func unpin(_ row: CachedRow) {
+        let index = self.index(of: row)
+        guard index != Self.none, slots[Int(index)].pins > 0 else { return }
+        slots[Int(index)].pins -= 1
+        guard slots[Int(index)].pins == 0 else { return }
+        statistics.pinnedRows -= 1
+        statistics.pinnedBytes -= row.cost
+        if slots[Int(index)].until == Self.open { linkWarm(index) } else { linkCold(index) }
+        evict()
+    }
+
+    mutating func register(_ id: ObjectID) {
+        if Self.count(&heads[id, default: Head()]) == 1 { statistics.registeredObjects += 1 }
+    }
+
+    private static func count(_ head: inout Head) -> Int32 {
+        head.references += 1
+        return head.references
+    }
+
+    mutating func unregister(_ id: ObjectID) {
+        guard var head = heads[id], head.references > 0 else { return }
+        head.references -= 1
+        if head.references == 0 { statistics.registeredObjects -= 1 }
+        heads[id] = head.references == 0 && head.newest == Self.none ? nil : head
+    }
+
+    func references(_ id: ObjectID) -> Int { Int(heads[id]?.references ?? 0) }
+
+    // MARK: Budget
+
+    /// Evicts the coldest rows until those without pins fit the budget.
+    mutating func evict() {
+        while statistics.bytes - statistics.pinnedBytes > budget, coldest != Self.none {
+            remove(coldest)
+            statistics.evictions += 1
+        }
+    }
+
+    /// Evicts every row without a pin.
+    mutating func trim() {
+        let budget = self.budget
+        self.budget = 0
+        evict()
+        self.budget = budget
+    }
+
+    // MARK: Slots
+
+    private func index(of row: CachedRow) -> Int32 {
+        var index = heads[row.id]?.newest ?? Self.none
+        while index != Self.none {
+            if slots[Int(index)].row?.version == row.version { return index }
+            index = slots[Int(index)].older
+        }
+        return Self.none
+    }
+
+    private mutating func take(_ slot: Slot) -> Int32 {
+        if free != Self.none {
+            let index = free
+            free = slots[Int(index)].older
+            slots[Int(index)] = slot
+            return index
+        }
+        precondition(slots.count < Int(Int32.max), "row cache full")
+        slots.append(slot)
+        return Int32(slots.count - 1)
+    }
+
+    private mutating func remove(_ index: Int32) {
+        unlink(index)
+        guard let row = slots[Int(index)].row, var head = heads[row.id] else { return }
+        let older = slots[Int(index)].older
+        if head.newest == index {
+            head.newest = older
+        } else {
+            var newer = head.newest
+            while newer != Self.none, slots[Int(newer)].older != index {
+                newer = slots[Int(newer)].older
+            }
+            if newer != Self.none { slots[Int(newer)].older = older }
+        }
+        heads[row.id] = head.newest == Self.none && head.references == 0 ? nil : head
+        statistics.rows -= 1
+        statistics.bytes -= row.cost
+        slots[Int(index)] = Slot(row: nil, until: 0, pins: 0, older: free, warmer: -1, colder: -1)
+        free = index
+    }
+
+    private mutating func addPin(_ index: Int32) {
+        if slots[Int(index)].pins == 0 {
+            unlink(index)
+            statistics.pinnedRows += 1
+            statistics.pinnedBytes += slots[Int(index)].row?.cost ?? 0
+        }
+        slots[Int(index)].pins += 1
+    }
+
+    private mutating func linkWarm(_ index: Int32) {
+        slots[Int(index)].warmer = Self.none
+        slots[Int(index)].colder = warmest
+        if warmest != Self.none { slots[Int(warmest)].warmer = index } else { coldest = index }
+        warmest = index
+    }
+
+    private mutating func linkCold(_ index: Int32) {
+        slots[Int(index)].colder = Self.none
+        slots[Int(index)].warmer = coldest
+        if coldest != Self.none { slots[Int(coldest)].colder = index } else { warmest = index }
+        coldest = index
+    }
+
+    private mutating func unlink(_ index: Int32) {
+        let warmer = slots[Int(index)].warmer
+        let colder = slots[Int(index)].colder
+        if warmer != Self.none {
+            slots[Int(warmer)].colder = colder
+        } else if warmest == index {
+            warmest = colder
+        }
+        if colder != Self.none {
+            slots[Int(colder)].warmer = warmer
+        } else if coldest == index {
+            coldest = warmer
+        }
+        slots[Int(index)].warmer = Self.none
+        slots[Int(index)].colder = Self.none
+    }
+}

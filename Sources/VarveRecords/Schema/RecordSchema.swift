@@ -1,0 +1,242 @@
+// The schema as a store has it: names joined with the numbers that rows and trees use.
+//
+// Invariants
+// - Immutable. A migration makes a new one; a snapshot keeps the one of its commit.
+// - Built from a stored schema record alone, so that every process and tool sees the same.
+
+public import VarveBase
+
+/// The schema of a store at one commit. Looking up by name costs O(1).
+public final class RecordSchema: Sendable {
+    /// The app's number of this schema.
+    public let version: UInt32
+    /// A hash over the stored schema: equal only if the schemas are.
+    public let fingerprint: UInt64
+    /// The entities an app sees, by name.
+    public let entities: [RecordEntity]
+
+    private let byName: [String: RecordEntity]
+    private let byID: [EntityID: RecordEntity]
+
+    /// Joins entities; `all` includes hidden link entities.
+    init(version: UInt32, fingerprint: UInt64, all: [RecordEntity]) {
+        self.version = version
+        self.fingerprint = fingerprint
+        let visible = all.filter { !$0.isHiddenLink }
+        self.entities = visible.sorted { $0.name < $1.name }
+        self.byName = Dictionary(
+            visible.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        self.byID = Dictionary(all.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The entity of that name, unless it is a hidden one.
+    public func entity(named name: String) -> RecordEntity? { byName[name] }
+
+    /// The entity with that number, hidden link entities included.
+    public func entity(_ id: EntityID) -> RecordEntity? { byID[id] }
+
+    /// The to-many relationships whose members are rows of the link entity `hidden`.
+    public func relationships(
+        linkedBy hidden: EntityID
+    ) -> [(entity: RecordEntity, relationship: RecordRelationship)] {
+        entities.flatMap { entity in
+            entity.relationships.compactMap { relationship in
+                guard case .link(let link) = relationship.storage, link.entity == hidden else {
+                    return nil
+                }
+                return (entity, relationship)
+            }
+        }
+    }
+
+    /// All entities, hidden ones included, by number.
+    var all: [RecordEntity] { byID.values.sorted { $0.id < $1.id } }
+}
+
+/// One entity of a store.
+public final class RecordEntity: Sendable {
+    /// Its number, which survives renaming.
+    public let id: EntityID
+    /// Its name.
+    public let name: String
+    /// The tree of its rows.
+    public let tree: TreeID
+    /// Whether it holds the links of a relationship and is hidden from apps.
+    public let isHiddenLink: Bool
+    /// One more than the highest column ever used: the length of a full row.
+    public let columnCount: Int
+    /// Its attributes, in the order of their columns.
+    public let attributes: [RecordAttribute]
+    /// Its relationships.
+    public let relationships: [RecordRelationship]
+    /// Its indexes, those of relationships and constraints included.
+    public let indexes: [RecordIndex]
+
+    private let attributesByName: [String: RecordAttribute]
+    private let relationshipsByName: [String: RecordRelationship]
+    private let columns: [RecordColumn?]
+
+    init(
+        id: EntityID,
+        name: String,
+        tree: TreeID,
+        isHiddenLink: Bool,
+        columnCount: Int,
+        attributes: [RecordAttribute],
+        relationships: [RecordRelationship],
+        indexes: [RecordIndex]
+    ) {
+        self.id = id
+        self.name = name
+        self.tree = tree
+        self.isHiddenLink = isHiddenLink
+        self.columnCount = columnCount
+        self.attributes = attributes
+        self.relationships = relationships
+        self.indexes = indexes
+        attributesByName = Dictionary(
+            attributes.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        relationshipsByName = Dictionary(
+            relationships.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        var columns = [RecordColumn?](repeating: nil, count: columnCount)
+        for attribute in attributes {
+            columns[Int(attribute.column.rawValue)] = .attribute(attribute)
+        }
+        for relationship in relationships {
+            if case .column(let column, _) = relationship.storage {
+                columns[Int(column.rawValue)] = .relationship(relationship)
+            }
+        }
+        self.columns = columns
+    }
+
+    /// The attribute of that name.
+    public func attribute(named name: String) -> RecordAttribute? { attributesByName[name] }
+
+    /// The relationship of that name.
+    public func relationship(named name: String) -> RecordRelationship? {
+        relationshipsByName[name]
+    }
+
+    /// The value of a column that a row does not store; null for dropped and unknown columns.
+    public func defaultValue(_ column: ColumnID) -> StoredValue {
+        guard case .attribute(let attribute)? = self.column(column) else { return .null }
+        return attribute.defaultValue
+    }
+
+    /// What a column holds; nil when it was dropped or never existed.
+    public func column(_ column: ColumnID) -> RecordColumn? {
+        let index = Int(column.rawValue)
+        return index < columns.count ? columns[index] : nil
+    }
+}
+
+/// What a column of a row belongs to.
+public enum RecordColumn: Sendable {
+    case attribute(RecordAttribute)
+    /// A to-one relationship: a reference or null.
+    case relationship(RecordRelationship)
+
+    /// The property's name.
+    public var name: String {
+        switch self {
+        case .attribute(let attribute): attribute.name
+        case .relationship(let relationship): relationship.name
+        }
+    }
+}
+
+/// One attribute of an entity in a store.
+public struct RecordAttribute: Hashable, Sendable {
+    /// Its column.
+    public let column: ColumnID
+    /// Its name.
+    public let name: String
+    /// Type of its values.
+    public let type: AttributeType
+    /// Whether null is allowed.
+    public let isOptional: Bool
+    /// The value of rows that do not store the column.
+    public let defaultValue: StoredValue
+    /// Bytes above which a blob becomes a file; nil: the default.
+    public let externalLimit: UInt64?
+}
+
+/// One relationship of an entity in a store.
+public struct RecordRelationship: Hashable, Sendable {
+    /// How the links are kept.
+    public enum Storage: Hashable, Sendable {
+        /// To-one: a reference column of the owner's row, and an index over it.
+        case column(ColumnID, index: TreeID)
+        /// To-many whose inverse is to-one: the inverse's column, in rows of this entity, and its index.
+        case inverseColumn(EntityID, ColumnID, index: TreeID)
+        /// Rows of a hidden entity: many-to-many, without inverse, or ordered.
+        case link(RecordLink)
+    }
+
+    /// Its name.
+    public let name: String
+    /// The entity it leads to.
+    public let target: EntityID
+    /// Name of the relationship back.
+    public let inverse: String?
+    /// Whether it leads to many objects.
+    public let isToMany: Bool
+    /// Whether the many have an order of their own.
+    public let isOrdered: Bool
+    /// What deleting the owner does.
+    public let deleteRule: DeleteRule
+    /// How the links are kept.
+    public let storage: Storage
+}
+
+/// One side's view of a hidden link entity. A link row has four columns: the two objects and the position
+/// of each among the other's members. Seen from here, `own` is this side and `other` the far one.
+public struct RecordLink: Hashable, Sendable {
+    /// The hidden entity.
+    public let entity: EntityID
+    /// Column of the object on this side.
+    public let ownColumn: ColumnID
+    /// Column of the object on the far side.
+    public let otherColumn: ColumnID
+    /// Column of the far object's position among this side's members.
+    public let positionColumn: ColumnID
+    /// Index (own, position if ordered, other).
+    public let index: TreeID
+    /// The far side's index (other, its position if ordered, own).
+    public let otherIndex: TreeID
+    /// Whether this side's members have an order.
+    public let isOrdered: Bool
+    /// Whether the far side's members have an order.
+    public let isOtherOrdered: Bool
+}
+
+/// One index of an entity in a store: keys are the columns, then the object ID.
+public struct RecordIndex: Hashable, Sendable {
+    /// One column of an index.
+    public struct Term: Hashable, Sendable {
+        /// The column.
+        public let column: ColumnID
+        /// Whether it is kept from high to low. The last term never is: see SchemaCatalog.
+        public let isDescending: Bool
+        /// Longest encoded text or data that a key keeps whole; longer ones are cut.
+        public let byteLimit: Int
+    }
+
+    /// The tree of its entries.
+    public let tree: TreeID
+    /// The tree of the keys in which a text or data was cut; nil when no column can be cut.
+    public let cutTree: TreeID?
+    /// Its columns, most significant first.
+    public let terms: [Term]
+    /// Names of the columns.
+    public let names: [String]
+    /// What a duplicate does; nil when duplicates are allowed.
+    public let uniqueness: UniquenessPolicy?
+}

@@ -1,0 +1,588 @@
+// The step from the stored schema to the declared one: numbers for what is new, and what is to be done.
+//
+// Invariants
+// - Deterministic: the same stored record and declaration give the same numbers.
+// - A number is never reused; a renamed entity or attribute keeps its own.
+// - The last column of an index is ascending: (a up, b down) is kept as (a down, b up), which is the same index
+//   read from the other end. So ties, which are by object ID, run with the last column either way.
+
+import VarveBase
+import VarveFormat
+
+/// What has to happen to make a store fit a declared schema.
+struct SchemaResolution {
+    /// The schema to store.
+    var record: SchemaRecord
+    /// What changes, for people.
+    var steps: [MigrationStep] = []
+    /// Entities of the old schema whose rows go.
+    var droppedEntities: [SchemaRecord.Entity] = []
+    /// Columns of the old schema whose large values and blobs go.
+    var clearedColumns: [EntityID: [ColumnID]] = [:]
+    /// Trees of dropped indexes.
+    var droppedTrees: [TreeID] = []
+    /// Indexes to be filled from rows that are there.
+    var builtIndexes: [EntityID: [TreeID]] = [:]
+    /// Columns that must have a value from now on, with the value for rows without one.
+    var filledColumns: [EntityID: [SchemaRecord.Attribute]] = [:]
+    /// Columns that only an entity without rows can take.
+    var emptyOnly: [EntityID: [String]] = [:]
+    /// Indexes that became unique.
+    var uniqueIndexes: [EntityID: [TreeID]] = [:]
+}
+
+/// Resolves a declared schema against the stored one.
+struct SchemaCatalog {
+    private let description: SchemaDescription
+    private let stored: SchemaRecord?
+    private var result: SchemaResolution
+    private var problems: [String] = []
+    private var ids: [String: EntityID] = [:]
+    private var old: [EntityID: SchemaRecord.Entity] = [:]
+    private var renamedRelationships: [EntityID: [String: String]] = [:]
+
+    /// The resolution of a checked declaration. `record == stored` when nothing changes.
+    ///
+    /// Throws `schemaMismatch` with everything that cannot be done automatically, `schemaTooNew`.
+    static func resolve(
+        _ description: SchemaDescription,
+        stored: SchemaRecord?
+    ) throws(RecordError) -> SchemaResolution {
+        if let stored, stored.version > description.version {
+            throw .schemaTooNew(stored: stored.version, known: description.version)
+        }
+        var catalog = SchemaCatalog(description: description, stored: stored)
+        return try catalog.run()
+    }
+
+    private init(description: SchemaDescription, stored: SchemaRecord?) {
+        self.description = description
+        self.stored = stored
+        result = SchemaResolution(record: stored ?? SchemaRecord(version: description.version))
+        for entity in stored?.entities ?? [] { old[entity.id] = entity }
+    }
+
+    private mutating func run() throws(RecordError) -> SchemaResolution {
+        let sorted = description.entities.sorted { $0.name < $1.name }
+        matchEntities(sorted)
+        for entity in sorted { matchAttributes(entity) }
+        for entity in sorted { matchRelationships(entity) }
+        for entity in sorted { linkNewRelationships(entity) }
+        checkLinks(sorted)
+        buildLinkEntities(sorted)
+        for entity in sorted { matchIndexes(entity) }
+        result.record.entities.sort { $0.id < $1.id }
+        if !problems.isEmpty { throw .schemaMismatch(problems: problems) }
+        finish()
+        return result
+    }
+
+    private mutating func finish() {
+        if let stored, stored.version != description.version {
+            step(.setVersion, "", "\(stored.version) -> \(description.version)")
+        }
+        result.record.version = description.version
+        if result.record.derivation != SchemaRecord.derivationVersion {
+            result.record.derivation = SchemaRecord.derivationVersion
+            for entity in result.record.entities {
+                result.builtIndexes[entity.id] = entity.indexes.map(\.tree)
+            }
+        }
+        if result.record != stored { result.record.revision += 1 }
+    }
+
+    private mutating func step(_ kind: MigrationStep.Kind, _ entity: String, _ detail: String) {
+        result.steps.append(MigrationStep(kind: kind, entity: entity, detail: detail))
+    }
+
+    // MARK: Entities
+
+    private mutating func matchEntities(_ sorted: [EntityDescription]) {
+        let visible = (stored?.entities ?? []).filter { !$0.isHiddenLink }
+        let declared = Set(sorted.map(\.name))
+        var kept: Set<EntityID> = []
+        var entities = result.record.entities.filter(\.isHiddenLink)
+        for entity in sorted {
+            let match =
+                visible.first { $0.name == entity.name }
+                ?? visible.first {
+                    $0.name == entity.originalName && !declared.contains($0.name)
+                        && !kept.contains($0.id)
+                }
+            if var match {
+                kept.insert(match.id)
+                ids[entity.name] = match.id
+                if match.name != entity.name {
+                    step(.renameEntity, entity.name, "\(match.name) -> \(entity.name)")
+                }
+                match.name = entity.name
+                entities.append(match)
+            } else {
+                let id = EntityID(result.record.nextEntity)
+                result.record.nextEntity += 1
+                ids[entity.name] = id
+                entities.append(
+                    SchemaRecord.Entity(
+                        id: id,
+                        name: entity.name,
+                        tree: takeTrees(1),
+                        isHiddenLink: false
+                    )
+                )
+                step(.addEntity, entity.name, "")
+            }
+        }
+        for entity in visible where !kept.contains(entity.id) {
+            result.droppedEntities.append(entity)
+            step(.dropEntity, entity.name, "")
+        }
+        result.record.entities = entities
+    }
+
+    private mutating func takeTrees(_ count: UInt32) -> TreeID {
+        let tree = TreeID(result.record.nextTree)
+        result.record.nextTree += count
+        return tree
+    }
+
+    private mutating func change(
+        _ name: String,
+        _ body: (inout SchemaCatalog, inout SchemaRecord.Entity) -> Void
+    ) {
+        guard let id = ids[name],
+            let index = result.record.entities.firstIndex(where: { $0.id == id })
+        else { return }
+        var entity = result.record.entities[index]
+        body(&self, &entity)
+        result.record.entities[index] = entity
+    }
+
+    // MARK: Attributes
+
+    private mutating func matchAttributes(_ declared: EntityDescription) {
+        change(declared.name) { catalog, entity in
+            var rest = entity.attributes
+            var attributes: [SchemaRecord.Attribute] = []
+            let names = Set(declared.attributes.map(\.name))
+            for attribute in declared.attributes {
+                let match =
+                    rest.firstIndex { $0.name == attribute.name }
+                    ?? rest.firstIndex {
+                        $0.name == attribute.originalName && !names.contains($0.name)
+                    }
+                if let match {
+                    attributes.append(
+                        catalog.changed(rest.remove(at: match), to: attribute, of: entity)
+                    )
+                } else {
+                    attributes.append(catalog.added(attribute, to: &entity))
+                }
+            }
+            for attribute in rest {
+                catalog.step(.dropAttribute, entity.name, attribute.name)
+                catalog.result.clearedColumns[entity.id, default: []].append(attribute.column)
+            }
+            entity.attributes = attributes
+        }
+    }
+
+    private mutating func added(
+        _ declared: AttributeDescription,
+        to entity: inout SchemaRecord.Entity
+    ) -> SchemaRecord.Attribute {
+        let column = takeColumn(&entity)
+        if old[entity.id] != nil {
+            step(.addAttribute, entity.name, declared.name)
+            if !declared.isOptional, declared.defaultValue == .null {
+                result.emptyOnly[entity.id, default: []].append(declared.name)
+            }
+        }
+        return SchemaRecord.Attribute(
+            column: column,
+            name: declared.name,
+            typeCode: declared.type.rawValue,
+            isOptional: declared.isOptional,
+            defaultValue: declared.defaultValue,
+            externalLimit: declared.externalLimit
+        )
+    }
+
+    private mutating func takeColumn(_ entity: inout SchemaRecord.Entity) -> ColumnID {
+        let column = ColumnID(entity.nextColumn)
+        if Int(entity.nextColumn) >= RowCoding.columnsMax {
+            let problem = "\(entity.name) has used up its \(RowCoding.columnsMax) columns"
+            if !problems.contains(problem) { problems.append(problem) }
+            return column
+        }
+        entity.nextColumn += 1
+        return column
+    }
+
+    /// The stored attribute with the declaration's name, type and limit. The default stays: it is the value
+    /// of rows that were written before the attribute existed.
+    private mutating func changed(
+        _ stored: SchemaRecord.Attribute,
+        to declared: AttributeDescription,
+        of entity: SchemaRecord.Entity
+    ) -> SchemaRecord.Attribute {
+        var attribute = stored
+        if stored.name != declared.name {
+            step(.renameAttribute, entity.name, "\(stored.name) -> \(declared.name)")
+            attribute.name = declared.name
+        }
+        let label = "\(entity.name).\(declared.name)"
+        if stored.typeCode != declared.type.rawValue {
+            let type = AttributeType(rawValue: stored.typeCode)
+            if let type, type.widens(to: declared.type) {
+                step(.changeAttribute, entity.name, "\(declared.name): \(type) -> \(declared.type)")
+                attribute.typeCode = declared.type.rawValue
+            } else {
+                let name = type?.description ?? "type \(stored.typeCode)"
+                problems.append(
+                    "\(label) is \(name) in the store and \(declared.type) in the app; declare it under"
+                        + " a new name and copy its values in a custom migration stage"
+                )
+            }
+        }
+        if stored.isOptional != declared.isOptional {
+            let change = declared.isOptional ? "becomes optional" : "becomes required"
+            step(.changeAttribute, entity.name, "\(declared.name) \(change)")
+            attribute.isOptional = declared.isOptional
+            if !declared.isOptional {
+                var filled = attribute
+                filled.defaultValue = declared.defaultValue
+                result.filledColumns[entity.id, default: []].append(filled)
+            }
+        }
+        if stored.externalLimit != declared.externalLimit {
+            step(.changeAttribute, entity.name, "\(declared.name): limit of external storage")
+            attribute.externalLimit = declared.externalLimit
+        }
+        return attribute
+    }
+
+    // MARK: Relationships
+
+    private enum LinkKind { case column, inverse, rows }
+
+    private func kind(_ relationship: RelationshipDescription) -> LinkKind {
+        if !relationship.isToMany { return .column }
+        if relationship.isOrdered { return .rows }
+        guard let back = inverse(of: relationship) else { return .rows }
+        return back.isToMany ? .rows : .inverse
+    }
+
+    private func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
+        let target = description.entities.first { $0.name == relationship.target }
+        return target?.relationships.first { $0.name == relationship.inverse }
+    }
+
+    private mutating func matchRelationships(_ declared: EntityDescription) {
+        change(declared.name) { catalog, entity in
+            var rest = entity.relationships
+            var relationships: [SchemaRecord.Relationship] = []
+            let names = Set(declared.relationships.map(\.name))
+            for relationship in declared.relationships {
+                let match =
+                    rest.firstIndex { $0.name == relationship.name }
+                    ?? rest.firstIndex {
+                        $0.name == relationship.originalName && !names.contains($0.name)
+                    }
+                let before = match.map { rest.remove(at: $0) }
+                relationships.append(catalog.relationship(relationship, before, &entity))
+            }
+            for relationship in rest {
+                catalog.step(.dropRelationship, entity.name, relationship.name)
+            }
+            entity.relationships = relationships
+        }
+    }
+
+    private mutating func relationship(
+        _ declared: RelationshipDescription,
+        _ before: SchemaRecord.Relationship?,
+        _ entity: inout SchemaRecord.Entity
+    ) -> SchemaRecord.Relationship {
+        let target = ids[declared.target] ?? EntityID(0)
+        let kind = kind(declared)
+        // Numbers of trees and hidden entities come later; `.inverse` stands in for "not yet known".
+        var links = SchemaRecord.Links.inverse
+        if let before {
+            let label = "\(entity.name).\(declared.name)"
+            switch (kind, before.links) {
+            case (.column, .column), (.rows, .rows), (.inverse, .inverse): links = before.links
+            default:
+                problems.append(
+                    "the links of \(label) are kept in another way in the store: declare it under a new"
+                        + " name and copy them in a custom migration stage"
+                )
+            }
+            if before.target != target {
+                problems.append("\(label) leads to another entity in the store")
+            }
+            if before.name != declared.name {
+                step(.renameRelationship, entity.name, "\(before.name) -> \(declared.name)")
+            } else if before.deleteRule != declared.deleteRule.rawValue
+                || before.isOrdered != declared.isOrdered || before.inverse != declared.inverse
+            {
+                step(.changeRelationship, entity.name, declared.name)
+            }
+        } else {
+            if old[entity.id] != nil { step(.addRelationship, entity.name, declared.name) }
+            if kind == .column { links = .column(takeColumn(&entity), index: TreeID(0)) }
+        }
+        return SchemaRecord.Relationship(
+            name: declared.name,
+            target: target,
+            inverse: declared.inverse,
+            isToMany: declared.isToMany,
+            isOrdered: declared.isOrdered,
+            deleteRule: declared.deleteRule.rawValue,
+            links: links
+        )
+    }
+
+    /// Gives hidden link entities to new relationships that need one.
+    private mutating func linkNewRelationships(_ declared: EntityDescription) {
+        guard let id = ids[declared.name] else { return }
+        for relationship in declared.relationships where kind(relationship) == .rows {
+            guard case .inverse? = links(id, relationship.name) else { continue }
+            let links: SchemaRecord.Links
+            if let target = ids[relationship.target], let name = relationship.inverse,
+                case .rows(let hidden, let side)? = self.links(target, name)
+            {
+                links = .rows(hidden, side: 1 - side)
+            } else {
+                let hidden = EntityID(result.record.nextEntity)
+                result.record.nextEntity += 1
+                result.record.entities.append(
+                    SchemaRecord.Entity(
+                        id: hidden,
+                        name: "\(declared.name).\(relationship.name)",
+                        tree: takeTrees(1),
+                        isHiddenLink: true,
+                        nextColumn: 4
+                    )
+                )
+                links = .rows(hidden, side: 0)
+            }
+            change(declared.name) { _, entity in
+                for index in entity.relationships.indices
+                where entity.relationships[index].name == relationship.name {
+                    entity.relationships[index].links = links
+                }
+            }
+        }
+    }
+
+    private func links(_ entity: EntityID, _ name: String) -> SchemaRecord.Links? {
+        let entity = result.record.entities.first { $0.id == entity }
+        return entity?.relationships.first { $0.name == name }?.links
+    }
+
+    /// Two sides share their link rows exactly when they are each other's inverse.
+    private mutating func checkLinks(_ sorted: [EntityDescription]) {
+        var sides: [EntityID: [(entity: EntityID, relationship: SchemaRecord.Relationship)]] = [:]
+        for declared in sorted {
+            guard let entity = result.record.entities.first(where: { $0.id == ids[declared.name] })
+            else { continue }
+            for relationship in entity.relationships {
+                if case .rows(let hidden, _) = relationship.links {
+                    sides[hidden, default: []].append((entity.id, relationship))
+                }
+                if case .rows(let hidden, _) = relationship.links, let name = relationship.inverse,
+                    case .rows(let other, _)? = links(relationship.target, name), other != hidden
+                {
+                    problems.append(
+                        "\(entity.name).\(relationship.name) was not the inverse of \(name) before"
+                    )
+                }
+            }
+        }
+        for (_, uses) in sides.sorted(by: { $0.key < $1.key }) where uses.count > 1 {
+            if uses.count != 2 || uses[0].relationship.inverse != uses[1].relationship.name {
+                problems.append(
+                    "\(uses[0].relationship.name) and \(uses[1].relationship.name) were each other's"
+                        + " inverse before"
+                )
+            }
+        }
+    }
+
+    /// Columns and indexes of the hidden entities; those that nobody uses any more are dropped.
+    private mutating func buildLinkEntities(_ sorted: [EntityDescription]) {
+        for hidden in result.record.entities where hidden.isHiddenLink {
+            var ends: [EntityID?] = [nil, nil]
+            var ordered = [false, false]
+            var name: String?
+            for entity in result.record.entities where !entity.isHiddenLink {
+                for relationship in entity.relationships {
+                    guard case .rows(hidden.id, let side) = relationship.links else { continue }
+                    ends[Int(side)] = entity.id
+                    ends[1 - Int(side)] = relationship.target
+                    ordered[Int(side)] = relationship.isOrdered
+                    if side == 0 || name == nil { name = "\(entity.name).\(relationship.name)" }
+                }
+            }
+            guard let index = result.record.entities.firstIndex(where: { $0.id == hidden.id })
+            else { continue }
+            guard let first = ends[0], let second = ends[1], let name else {
+                result.droppedEntities.append(hidden)
+                result.record.entities.remove(at: index)
+                continue
+            }
+            result.record.entities[index] = linkEntity(hidden, name, first, second, ordered)
+        }
+    }
+
+    private mutating func linkEntity(
+        _ before: SchemaRecord.Entity,
+        _ name: String,
+        _ first: EntityID,
+        _ second: EntityID,
+        _ ordered: [Bool]
+    ) -> SchemaRecord.Entity {
+        var entity = before
+        entity.name = name
+        entity.attributes = ["firstPosition", "secondPosition"].enumerated().map { index, name in
+            SchemaRecord.Attribute(
+                column: ColumnID(UInt16(2 + index)),
+                name: name,
+                typeCode: AttributeType.int64.rawValue,
+                isOptional: true,
+                defaultValue: .null,
+                externalLimit: nil
+            )
+        }
+        entity.indexes = (0..<2).map { side in
+            var columns = [UInt16(side)]
+            if ordered[side] { columns.append(UInt16(2 + side)) }
+            columns.append(UInt16(1 - side))
+            let terms = columns.map {
+                SchemaRecord.IndexTerm(column: ColumnID($0), isDescending: false)
+            }
+            if side < before.indexes.count {
+                if before.indexes[side].terms == terms { return before.indexes[side] }
+                result.droppedTrees.append(before.indexes[side].tree)
+            }
+            let tree = takeTrees(2)
+            if old[before.id] != nil { result.builtIndexes[before.id, default: []].append(tree) }
+            return SchemaRecord.Index(tree: tree, terms: terms, isUnique: false)
+        }
+        let targets = [first, second]
+        entity.relationships = ["first", "second"].enumerated().map { side, name in
+            SchemaRecord.Relationship(
+                name: name,
+                target: targets[side],
+                inverse: nil,
+                isToMany: false,
+                isOrdered: false,
+                deleteRule: DeleteRule.cascade.rawValue,
+                links: .column(ColumnID(UInt16(side)), index: entity.indexes[side].tree)
+            )
+        }
+        return entity
+    }
+
+    // MARK: Indexes
+
+    private mutating func matchIndexes(_ declared: EntityDescription) {
+        change(declared.name) { catalog, entity in
+            var rest = entity.indexes
+            var indexes: [SchemaRecord.Index] = []
+            for wanted in catalog.wantedIndexes(declared, entity) {
+                let label = wanted.terms.map { entity.name(of: $0.column) }.joined(separator: ", ")
+                var index = wanted
+                if let match = rest.firstIndex(where: { $0.terms == wanted.terms }) {
+                    let before = rest.remove(at: match)
+                    index.tree = before.tree
+                    if wanted.isUnique != before.isUnique {
+                        let kind = wanted.isUnique ? "becomes unique" : "is no longer unique"
+                        catalog.step(.buildIndex, entity.name, "(\(label)) \(kind)")
+                    }
+                    if wanted.isUnique, !before.isUnique {
+                        catalog.result.uniqueIndexes[entity.id, default: []].append(index.tree)
+                    }
+                } else {
+                    index.tree = catalog.takeTrees(2)
+                    if catalog.old[entity.id] != nil {
+                        catalog.step(.buildIndex, entity.name, "(\(label))")
+                        catalog.result.builtIndexes[entity.id, default: []].append(index.tree)
+                        if wanted.isUnique {
+                            catalog.result.uniqueIndexes[entity.id, default: []].append(index.tree)
+                        }
+                    }
+                }
+                indexes.append(index)
+            }
+            for index in rest {
+                let label = index.terms.map { term in
+                    catalog.old[entity.id]?.name(of: term.column) ?? ""
+                }.joined(separator: ", ")
+                catalog.step(.dropIndex, entity.name, "(\(label))")
+                catalog.result.droppedTrees.append(index.tree)
+            }
+            entity.indexes = indexes
+            for position in entity.relationships.indices {
+                guard case .column(let column, _) = entity.relationships[position].links,
+                    let index = indexes.first(where: { index in
+                        index.terms.count == 1 && index.terms[0].column == column
+                    })
+                else { continue }
+                entity.relationships[position].links = .column(column, index: index.tree)
+            }
+        }
+    }
+
+    /// Indexes of to-one relationships, declared ones and those of constraints; equal ones are one.
+    private func wantedIndexes(
+        _ declared: EntityDescription,
+        _ entity: SchemaRecord.Entity
+    ) -> [SchemaRecord.Index] {
+        var wanted: [SchemaRecord.Index] = []
+        func add(_ terms: [(ColumnID, Bool)], isUnique: Bool) {
+            let flips = terms.last?.1 ?? false
+            let terms = terms.map {
+                SchemaRecord.IndexTerm(column: $0.0, isDescending: $0.1 != flips)
+            }
+            if let index = wanted.firstIndex(where: { $0.terms == terms }) {
+                if isUnique { wanted[index].isUnique = true }
+            } else {
+                wanted.append(SchemaRecord.Index(tree: TreeID(0), terms: terms, isUnique: isUnique))
+            }
+        }
+        for relationship in entity.relationships {
+            if case .column(let column, _) = relationship.links {
+                add([(column, false)], isUnique: false)
+            }
+        }
+        for index in declared.indexes {
+            add(
+                index.terms.compactMap { term in
+                    entity.column(named: term.property).map { ($0, term.isDescending) }
+                },
+                isUnique: false
+            )
+        }
+        for constraint in declared.uniqueConstraints {
+            add(
+                constraint.properties.compactMap { entity.column(named: $0).map { ($0, false) } },
+                isUnique: true
+            )
+        }
+        return wanted
+    }
+}
+
+extension SchemaRecord.Entity {
+    /// The column of an attribute or to-one relationship.
+    func column(named name: String) -> ColumnID? {
+        if let attribute = attributes.first(where: { $0.name == name }) { return attribute.column }
+        if let relationship = relationships.first(where: { $0.name == name }),
+            case .column(let column, _) = relationship.links
+        {
+            return column
+        }
+        return nil
+    }
+}

@@ -1,0 +1,126 @@
+// Whether a declared schema makes sense, and what it leaves unsaid.
+//
+// Invariants
+// - All problems are reported together.
+// - Afterwards both sides of every relationship with an inverse name each other.
+
+import VarveBase
+import VarveFormat
+
+extension SchemaDescription {
+    /// The same schema with unsaid inverses filled in.
+    ///
+    /// Throws `invalidSchema` with every contradiction.
+    func checked() throws(RecordError) -> SchemaDescription {
+        var result = self
+        var problems: [String] = []
+        var names: Set<String> = []
+        for entity in entities where !names.insert(entity.name).inserted {
+            problems.append("entity \(entity.name) is declared twice")
+        }
+        if entities.count >= SchemaRecord.entitiesMax / 2 {
+            problems.append("\(entities.count) entities are too many")
+        }
+        for index in result.entities.indices { result.fillInverses(from: index, &problems) }
+        for entity in result.entities { entity.check(result, &problems) }
+        if !problems.isEmpty { throw .invalidSchema(problems: problems) }
+        return result
+    }
+
+    private mutating func fillInverses(from index: Int, _ problems: inout [String]) {
+        let entity = entities[index]
+        for relationship in entity.relationships {
+            let label = "\(entity.name).\(relationship.name)"
+            guard let target = entities.firstIndex(where: { $0.name == relationship.target }) else {
+                problems.append("\(label) leads to \(relationship.target), which is not declared")
+                continue
+            }
+            guard let inverse = relationship.inverse else { continue }
+            guard
+                let back = entities[target].relationships.firstIndex(where: { $0.name == inverse })
+            else {
+                problems.append(
+                    "\(label) has the inverse \(inverse), which \(relationship.target) lacks"
+                )
+                continue
+            }
+            if entities[target].name == entity.name, inverse == relationship.name {
+                problems.append("\(label) cannot be its own inverse")
+            } else if entities[target].relationships[back].target != entity.name {
+                problems.append(
+                    "\(label) has the inverse \(inverse), which leads to another entity"
+                )
+            } else if let other = entities[target].relationships[back].inverse,
+                other != relationship.name
+            {
+                problems.append("\(label) has the inverse \(inverse), whose inverse is \(other)")
+            } else {
+                entities[target].relationships[back].inverse = relationship.name
+            }
+        }
+    }
+}
+
+extension EntityDescription {
+    fileprivate func check(_ schema: SchemaDescription, _ problems: inout [String]) {
+        if !Self.isName(name) { problems.append("\"\(name)\" is no name for an entity") }
+        var names: Set<String> = []
+        for property in attributes.map(\.name) + relationships.map(\.name) {
+            if !Self.isName(property) { problems.append("\(name) has a property without a name") }
+            if !names.insert(property).inserted {
+                problems.append("\(name).\(property) is declared twice")
+            }
+        }
+        if names.count > RowCoding.columnsMax / 2 {
+            problems.append("\(name) has \(names.count) properties, too many")
+        }
+        for attribute in attributes where !attribute.type.accepts(attribute.defaultValue) {
+            problems.append("the default of \(name).\(attribute.name) is no \(attribute.type)")
+        }
+        for attribute in attributes {
+            let size = RowCoding.encode([attribute.defaultValue]).count
+            if size > SchemaRecord.defaultBytesMax {
+                problems.append("the default of \(name).\(attribute.name) is too large")
+            }
+        }
+        for relationship in relationships where relationship.isOrdered && !relationship.isToMany {
+            problems.append("\(name).\(relationship.name) is ordered, but leads to one object only")
+        }
+        let keys = indexes.map { $0.terms.map(\.property) } + uniqueConstraints.map(\.properties)
+        for properties in keys { checkKey(properties, &problems) }
+    }
+
+    private func checkKey(_ properties: [String], _ problems: inout [String]) {
+        let label = "index \(name)(\(properties.joined(separator: ", ")))"
+        if properties.isEmpty { problems.append("\(label) has no properties") }
+        if Set(properties).count != properties.count {
+            problems.append("\(label) names a property twice")
+        }
+        var sizes: [Int?] = []
+        for property in properties {
+            if let attribute = attributes.first(where: { $0.name == property }) {
+                if attribute.type == .blob {
+                    problems.append("\(label): the content of blob \(property) has no order")
+                }
+                sizes.append(IndexKeys.fixedSize(attribute.type))
+            } else if let relationship = relationships.first(where: { $0.name == property }) {
+                if relationship.isToMany {
+                    problems.append("\(label): \(property) leads to many objects")
+                }
+                sizes.append(9)
+            } else {
+                problems.append("\(label): there is no property \(property)")
+            }
+        }
+        let fixed = sizes.reduce(0) { $0 + ($1 ?? 0) }
+        if properties.count > SchemaRecord.indexesMax || fixed > IndexKeys.keyBytesMax - 8
+            || (sizes.contains(nil) && IndexKeys.byteLimit(sizes: sizes) < IndexKeys.byteLimitMin)
+        {
+            problems.append("\(label) has too many properties for one key")
+        }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 255
+    }
+}

@@ -1,0 +1,63 @@
+// What the engine calls back: the deriver for a schema, and news of commits.
+
+import Synchronization
+import VarveBase
+import VarveEngine
+import VarveFormat
+
+/// Ends an observation of commits when cancelled or dropped.
+public final class CommitObservation: Sendable {
+    private let end: @Sendable () -> Void
+
+    init(_ end: @escaping @Sendable () -> Void) {
+        self.end = end
+    }
+
+    deinit { end() }
+
+    /// No call begins after this returns, except one that is under way.
+    public func cancel() { end() }
+}
+
+/// Tells the row cache and the observers of each commit before it can be seen.
+final class StoreDelegate: EngineDelegate {
+    private struct Observers {
+        var next = 0
+        var handlers: [(id: Int, call: @Sendable (CommitChanges) -> Void)] = []
+    }
+
+    private let rowCache: RowCache
+    private let observers = Mutex(Observers())
+
+    init(_ rowCache: RowCache) {
+        self.rowCache = rowCache
+    }
+
+    func makeDeriver(schema: [UInt8]) throws(FormatError) -> any IndexDeriver {
+        StoredDeriver(schema: try RecordSchema(record: try SchemaRecord(decoding: schema)))
+    }
+
+    func willPublish(_ changes: CommitChanges) {
+        // An inserted row cannot be in the cache, and no older commit has it.
+        let changed = changes.objects.lazy.filter { $0.kind != .inserted }
+        rowCache.publish(
+            changes.number,
+            changed: changed.flatMap(\.objects),
+            schemaChanged: changes.schemaChanged
+        )
+        for handler in observers.withLock({ $0.handlers }) { handler.call(changes) }
+    }
+
+    func didPublish(_ changes: CommitChanges) {}
+
+    func observe(_ handler: @escaping @Sendable (CommitChanges) -> Void) -> CommitObservation {
+        let id = observers.withLock { observers in
+            observers.next += 1
+            observers.handlers.append((observers.next, handler))
+            return observers.next
+        }
+        return CommitObservation { [weak self] in
+            self?.observers.withLock { observers in observers.handlers.removeAll { $0.id == id } }
+        }
+    }
+}
