@@ -68,7 +68,10 @@ let package = Package(
             ]
         ),
 
-        .testTarget(name: "VarveFormatTests", dependencies: ["VarveFormat", "VarveBase"]),
+        .testTarget(
+            name: "VarveFormatTests",
+            dependencies: ["VarveFormat", "VarveEngine", "VarveRecords", "VarveBase"]
+        ),
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
         .testTarget(
             name: "VarveEngineTests",
