@@ -25,7 +25,7 @@ extension Engine {
         do throws(EngineError) {
             // 1. chooseForm: row changes, or pages when there are many or a checkpoint is overdue.
             let isTree =
-                transaction.needsTree
+                transaction.needsTree || transaction.editor.hasUnloggedValues
                 || writer.log.tailBytes > checkpointTail(writer) * 2
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)

@@ -25,6 +25,9 @@ final class StateEditor {
     var incomingPlaces: [[UInt8]: ValuePlace] = [:]
     /// Large values of this transaction that are not in the file yet.
     private(set) var pendingValues: [[UInt8]: PendingValue] = [:]
+    /// A large value came and went inside this transaction. It is written nowhere, so a replay could
+    /// not derive the index entries that came and went with it: the commit must be a TREE.
+    private(set) var hasUnloggedValues = false
     /// How the number of references to a blob changes.
     private(set) var blobChanges: [BlobReference: Int64] = [:]
 
@@ -306,7 +309,7 @@ final class StateEditor {
         _ column: ColumnID
     ) throws(EngineError) {
         let key = EngineKeys.largeValue(entity, object, column)
-        pendingValues[key] = nil
+        if pendingValues.removeValue(forKey: key) != nil { hasUnloggedValues = true }
         try editor(.largeValues).remove(key)
     }
 
