@@ -29,6 +29,7 @@ enum Registry {
         id: "a",
         title: "all rows in one durable transaction",
         contestants: [
+            .bulkInsert(Report.varve, .engine, VarveRecordPeer.self, usual),
             .bulkInsert(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .bulkInsert(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .bulkInsert(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
@@ -42,6 +43,7 @@ enum Registry {
         id: "b",
         title: "one-row durable commits",
         contestants: [
+            .durableCommits(Report.varve, .engine, VarveRecordPeer.self, usual),
             .durableCommits(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .durableCommits(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .durableCommits(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
@@ -56,6 +58,14 @@ enum Registry {
         id: "c",
         title: "random reads by ID",
         contestants: [
+            .randomReads(
+                Report.varve,
+                .engine,
+                VarveRecordPeer.self,
+                usual,
+                roomy: roomy,
+                rowCache: rowsCached
+            ),
             .randomReads(
                 Peers.sqliteUsual,
                 .engine,
@@ -105,6 +115,7 @@ enum Registry {
         id: "e",
         title: "the whole list in the order of timestamps",
         contestants: [
+            .sortedFetch(Report.varve, .engine, VarveRecordPeer.self, usual),
             .sortedFetch(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .sortedFetch(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .sortedFetch(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
