@@ -120,6 +120,9 @@ public struct ChangedObjects: Hashable, Sendable {
         }
     }
 
+    /// The most objects that a reader unfolds: 512 MiB of IDs.
+    public static let objectsMax: UInt64 = 1 << 26
+
     /// Reads the lists of one commit; `limit` bounds the objects in all (the operation count).
     public static func decode(
         _ reader: inout ByteReader,
@@ -142,7 +145,7 @@ public struct ChangedObjects: Hashable, Sendable {
                 let (first, overflow) = end.addingReportingOverflow(gap)
                 let (last, tooLong) = first.addingReportingOverflow(length)
                 let (sum, tooMany) = total.addingReportingOverflow(length)
-                guard !overflow, !tooLong, !tooMany, sum <= limit else {
+                guard !overflow, !tooLong, !tooMany, sum <= min(limit, objectsMax) else {
                     throw reader.error("run", "too many objects", "at most \(limit)")
                 }
                 total = sum

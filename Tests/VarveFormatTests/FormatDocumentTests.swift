@@ -17,6 +17,11 @@ import VarveRecords
         "XXH64 primes", "XXH64 examples", "Block limits", "Row tags", "Row limits",
         "Row examples", "Key tags", "Key content", "Key decimal signs", "Key examples",
         "Schema constants", "Attribute types", "Delete rules", "Blob names",
+        // LogDocumentTests.swift
+        "File header fields", "File header constants", "Frame header fields", "Frame constants",
+        "Frame kinds", "Frame flags", "Commit record fields", "Changes", "New places",
+        "Operations", "Page front fields", "Tree limits", "Value front fields", "Engine trees",
+        "Blob places",
     ]
 
     @Test func everyTableIsCompared() {
