@@ -1,0 +1,26 @@
+// A context that lives on between calls, owned by an actor of its own (T6).
+
+/// An actor around a context. Calls of `perform` run one at a time, in order, off Swift's cooperative
+/// threads; the context and its unsaved edits live from one to the next.
+public actor BackgroundContext {
+    private let executor: SerialQueueExecutor
+    private let context: ManagedObjectContext
+
+    /// A queue of its own.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe executor.asUnownedSerialExecutor()
+    }
+
+    init(container: PersistentContainer, author: String) {
+        executor = SerialQueueExecutor(label: "varve.context")
+        context = ManagedObjectContext(
+            container: container, author: author, label: "background context")
+    }
+
+    /// Runs `body` with the context. Objects cannot leave it; IDs, snapshots and values can.
+    public func perform<Result: Sendable>(
+        _ body: @Sendable (ManagedObjectContext) throws -> Result
+    ) async throws -> Result {
+        try body(context)
+    }
+}

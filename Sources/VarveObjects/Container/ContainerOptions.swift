@@ -1,0 +1,42 @@
+// Settings of a container.
+
+/// How a container opens its store and uses memory.
+public struct ContainerOptions: Sendable {
+    /// Bytes of rows that stay in the row cache though no object holds them; 0: none.
+    public var unreferencedRowBytes: Int
+    /// Bytes of decoded pages that stay in memory.
+    public var nodeCacheBytes: Int
+    /// Opens for reading only: no lock, no write. Every save throws `readOnly`.
+    public var isReadOnly: Bool
+    /// Whether a store that does not exist is made.
+    public var createIfMissing: Bool
+    /// Whether the store is brought to the app's schema by automatic steps.
+    public var allowsMigration: Bool
+    /// Threads that `performBackgroundTask` works on at most.
+    public var backgroundThreads: Int
+    /// Whether the view context follows the commits of others.
+    public var viewContextMergesAutomatically: Bool
+    /// Told about each implicit read that failed, on the thread of the context.
+    public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
+
+    /// The defaults, except where said otherwise.
+    public init(
+        unreferencedRowBytes: Int = 8 << 20,
+        nodeCacheBytes: Int = 16 << 20,
+        isReadOnly: Bool = false,
+        createIfMissing: Bool = true,
+        allowsMigration: Bool = true,
+        backgroundThreads: Int = 4,
+        viewContextMergesAutomatically: Bool = true,
+        onReadFailure: (@Sendable (ReadFailure) -> Void)? = nil
+    ) {
+        self.unreferencedRowBytes = unreferencedRowBytes
+        self.nodeCacheBytes = nodeCacheBytes
+        self.isReadOnly = isReadOnly
+        self.createIfMissing = createIfMissing
+        self.allowsMigration = allowsMigration
+        self.backgroundThreads = backgroundThreads
+        self.viewContextMergesAutomatically = viewContextMergesAutomatically
+        self.onReadFailure = onReadFailure
+    }
+}

@@ -1,0 +1,314 @@
+// An open store with its schema, its row cache and its contexts.
+//
+// Invariants
+// - Sendable: everything in it is immutable, locked, or on the main actor.
+// - `open` has no default for `at:`; memory has a name of its own.
+
+public import Foundation
+import Synchronization
+public import VarveBase
+import VarveEngine
+import VarveRecords
+
+/// An open store. Opens contexts and runs background work; shared by the whole app.
+public final class PersistentContainer: Sendable {
+    /// The settings that it was opened with.
+    public let options: ContainerOptions
+    let store: RecordStore
+    let schema: SchemaModel
+    let identity: UUIDValue
+    /// Path of the store, for messages.
+    let place: String
+    let counters = ObjectCounters()
+    let pins = PinTable()
+    let feed: CommitFeed
+    let workers: WorkerPool
+    private let closing = Mutex<Closing>(Closing())
+    private let mergeIsScheduled = Atomic<Bool>(false)
+    @MainActor private var storedViewContext: ManagedObjectContext?
+
+    private struct Closing {
+        var isClosed = false
+        var observation: CommitObservation?
+    }
+
+    private init(
+        store: RecordStore, schema: SchemaModel, place: String, options: ContainerOptions
+    ) throws(RecordError) {
+        self.store = store
+        self.schema = schema
+        self.identity = store.identity
+        self.place = place
+        self.options = options
+        self.workers = WorkerPool(limit: options.backgroundThreads)
+        self.feed = CommitFeed(newest: try store.snapshot().number)
+    }
+
+    // MARK: Opening and closing
+
+    /// Opens the store at `url`, makes it if it does not exist, and brings it to the app's schema.
+    ///
+    /// - Parameters:
+    ///   - url: the store file. Its folder must exist; a blob folder and a lock file stand beside it.
+    ///   - schema: the app's entities.
+    /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,
+    ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`, `diskFull`.
+    public static func open(
+        at url: URL, schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+    ) async throws -> PersistentContainer {
+        let description = try EntityDeclaration.describe(schema)
+        let types = schema.entities
+        return try await onThread {
+            try make(
+                .file(
+                    directory: url.deletingLastPathComponent().path,
+                    name: try storeName(of: url)),
+                place: url.path, description, types, options)
+        }
+    }
+
+    /// Opens the store at `url` and waits for it: for tools that have nothing else to do.
+    public static func openNow(
+        at url: URL, schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+    ) throws -> PersistentContainer {
+        try make(
+            .file(directory: url.deletingLastPathComponent().path, name: try storeName(of: url)),
+            place: url.path, try EntityDeclaration.describe(schema), schema.entities, options)
+    }
+
+    /// Makes a store in memory. It ends with the container; no file is left.
+    public static func inMemory(
+        schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+    ) throws -> PersistentContainer {
+        try make(
+            .memory, place: "memory", try EntityDeclaration.describe(schema), schema.entities,
+            options)
+    }
+
+    private static func make(
+        _ location: StoreLocation, place: String, _ description: SchemaDescription,
+        _ types: [any ManagedObject.Type], _ options: ContainerOptions
+    ) throws -> PersistentContainer {
+        var records = RecordOptions()
+        records.unreferencedRowBytes = options.unreferencedRowBytes
+        records.createIfMissing = options.createIfMissing
+        records.allowsMigration = options.allowsMigration
+        records.engine.nodeCacheBytes = options.nodeCacheBytes
+        let store: RecordStore
+        do throws(RecordError) {
+            store = try RecordStore.open(location, schema: description, options: records)
+        } catch {
+            throw StoreError.translating(error, store: place, isOpening: true)
+        }
+        do {
+            let container = try PersistentContainer(
+                store: store, schema: try SchemaModel(types, record: store.schema), place: place,
+                options: options)
+            container.observe()
+            return container
+        } catch {
+            try? store.close()
+            throw (error as? RecordError).map {
+                StoreError.translating($0, store: place, isOpening: true)
+            } ?? error
+        }
+    }
+
+    private func observe() {
+        let observation = store.observeCommits { [weak self] changes in
+            self?.noteCommit(changes)
+        }
+        closing.withLock { $0.observation = observation }
+    }
+
+    /// Runs blocking work on a thread of its own, so that no cooperative thread waits for the disk.
+    private static func onThread<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            WorkerPool(limit: 1).submit { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+
+    private static func storeName(of url: URL) throws -> String {
+        let name = url.lastPathComponent
+        guard url.isFileURL, !name.isEmpty, name != "/" else {
+            throw StoreError(
+                .invalidRequest, "the store's URL must name a file",
+                place: .init(store: url.absoluteString),
+                suggestion: "Give the path of a file, such as URL(filePath: \"notes.varve\").")
+        }
+        return name
+    }
+
+    /// Writes a checkpoint and gives up the file and its lock. Contexts cannot read or save afterwards.
+    /// - Throws: `StoreError`; the store is closed all the same.
+    public func close() async throws {
+        try await PersistentContainer.onThread { [self] in try closeNow() }
+    }
+
+    /// Like `close`, and waits for it.
+    public func closeNow() throws {
+        let isFirst = closing.withLock { closing in
+            defer {
+                closing.isClosed = true
+                closing.observation?.cancel()
+                closing.observation = nil
+            }
+            return !closing.isClosed
+        }
+        guard isFirst else { return }
+        try translating { () throws(RecordError) in try store.close() }
+    }
+
+    // MARK: Contexts
+
+    /// The context for views. It lives as long as the container, tells observers of its objects, and
+    /// follows the commits of other contexts.
+    @MainActor public var viewContext: ManagedObjectContext {
+        if let storedViewContext { return storedViewContext }
+        let context = ManagedObjectContext(container: self, author: "", label: "view context")
+        context.core.observes = true
+        context.automaticallyMergesChanges = options.viewContextMergesAutomatically
+        storedViewContext = context
+        return context
+    }
+
+    /// A new context for the caller to own: an actor, a task.
+    /// - Parameter author: named in its commits.
+    public func newContext(author: String = "") -> sending ManagedObjectContext {
+        ManagedObjectContext(container: self, author: author, label: "context \(author)")
+    }
+
+    /// A new context with an actor of its own around it.
+    public func newBackgroundContext(author: String = "") -> BackgroundContext {
+        BackgroundContext(container: self, author: author)
+    }
+
+    // MARK: Commits
+
+    private func noteCommit(_ changes: CommitChanges) {
+        feed.append(changes.number, changes.objectChanges, seenByAll: pins.oldest)
+        guard options.viewContextMergesAutomatically,
+            !mergeIsScheduled.exchange(true, ordering: .acquiringAndReleasing)
+        else { return }
+        Task { @MainActor [weak self] in self?.mergeIntoViewContext() }
+    }
+
+    @MainActor private func mergeIntoViewContext() {
+        mergeIsScheduled.store(false, ordering: .releasing)
+        guard let context = storedViewContext, context.automaticallyMergesChanges,
+            context.commit != nil
+        else { return }
+        context.advance()
+    }
+
+    // MARK: Memory
+
+    /// Whether the row of an object is in the row cache. No I/O.
+    public func isRowCached(_ id: ManagedObjectID) -> Bool {
+        id.store == identity && store.rowCache.contains(id.object)
+    }
+
+    /// Drops every row that no object holds: for memory pressure.
+    public func trimMemory() { store.rowCache.trim() }
+
+    /// What the container holds now, and what it read since it was opened.
+    public var statistics: ContainerStatistics {
+        let records = store.statistics
+        let cache = records.rowCache
+        return ContainerStatistics(
+            rowCache: .init(
+                rows: cache.rows, bytes: cache.bytes, pinnedRows: cache.pinnedRows,
+                pinnedBytes: cache.pinnedBytes, hits: cache.hits, misses: cache.misses,
+                evictions: cache.evictions),
+            storeReads: records.storeReads,
+            storePasses: records.storePasses,
+            rowsScanned: records.rowsScanned,
+            entriesScanned: records.entriesScanned,
+            registeredObjects: counters.registered.load(ordering: .relaxed),
+            realisedObjects: counters.realised.load(ordering: .relaxed),
+            contexts: counters.contexts.load(ordering: .relaxed),
+            pins: pins.pins,
+            blobBytesRead: counters.blobBytesRead.load(ordering: .relaxed),
+            newestCommit: CommitNumber(records.engine.newestCommit),
+            logBytes: Int(clamping: records.engine.logBytes),
+            nodeCacheBytes: Int(clamping: records.engine.nodeCacheBytes),
+            commits: Int(clamping: records.engine.deltaCommits + records.engine.treeCommits),
+            syncs: Int(clamping: records.engine.syncs))
+    }
+
+    /// How many contexts have an object registered: the reference count of its row (R1).
+    public func referenceCount(of id: ManagedObjectID) -> Int {
+        id.store == identity ? store.rowCache.referenceCount(of: id.object) : 0
+    }
+
+    // MARK: For contexts
+
+    func newestSnapshot() throws(StoreError) -> RecordSnapshot {
+        guard !closing.withLock({ $0.isClosed }) else {
+            throw StoreError(
+                .closed, "the container is closed", place: .init(store: place))
+        }
+        return try translating { () throws(RecordError) in try store.snapshot() }
+    }
+
+    /// Runs a call of the layer below and translates its error.
+    func translating<Value>(
+        _ body: () throws(RecordError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(RecordError) {
+            return try body()
+        } catch {
+            throw StoreError.translating(error, in: self)
+        }
+    }
+
+    func check<Entity>(_ id: TypedObjectID<Entity>) throws(StoreError) -> EntityModel {
+        let model = try check(id.objectID)
+        guard model.name == Entity.entityName else {
+            throw StoreError.wrongEntity(id.objectID, Entity.entityName)
+        }
+        return model
+    }
+
+    func check(_ id: ManagedObjectID) throws(StoreError) -> EntityModel {
+        guard id.store == identity else {
+            throw StoreError(
+                .foreignID, "the ID belongs to another store",
+                place: .init(store: place, object: id))
+        }
+        guard let model = schema.entity(id.entity) else {
+            throw StoreError(
+                .unknownEntity, "the ID's entity is not in the schema",
+                place: .init(store: place, object: id))
+        }
+        return model
+    }
+
+    func model<Entity: ManagedObject>(of type: Entity.Type) throws(StoreError) -> EntityModel {
+        guard let model = schema.entity(of: type) else {
+            throw StoreError(
+                .unknownEntity, "\(Entity.entityName) is not in the container's schema",
+                place: .init(store: place, entity: Entity.entityName),
+                suggestion: "List it in the schema's entities.")
+        }
+        return model
+    }
+
+    func report(_ failure: ReadFailure) { options.onReadFailure?(failure) }
+}
+
+extension CommitChanges {
+    var objectChanges: [ObjectChange] {
+        var changes: [ObjectChange] = []
+        for group in objects {
+            for object in group.objects {
+                changes.append(
+                    ObjectChange(
+                        entity: group.entity, object: object, isDeletion: group.kind == .deleted))
+            }
+        }
+        return changes
+    }
+}

@@ -1,0 +1,111 @@
+// Which commits the contexts of a container hold, and the changes that they have not seen yet.
+//
+// Invariants
+// - The feed keeps every commit behind the oldest one that a context holds, unless that grows too long;
+//   it knows what it dropped, and then answers nil, which means "check every object".
+
+import Synchronization
+import VarveBase
+import VarveEngine
+
+/// The commits that contexts read.
+final class PinTable: Sendable {
+    struct Entry {
+        var label: String
+        var commit: CommitNumber?
+        var since: ContinuousClock.Instant
+    }
+    private struct State {
+        var next = 1
+        var entries: [Int: Entry] = [:]
+    }
+    private let state = Mutex(State())
+
+    func makeToken(label: String) -> Int {
+        state.withLock { state in
+            defer { state.next += 1 }
+            state.entries[state.next] = Entry(label: label, commit: nil, since: .now)
+            return state.next
+        }
+    }
+
+    func set(_ token: Int, _ commit: CommitNumber?) {
+        state.withLock { state in
+            state.entries[token]?.commit = commit
+            state.entries[token]?.since = .now
+        }
+    }
+
+    func remove(_ token: Int) {
+        state.withLock { state in state.entries[token] = nil }
+    }
+
+    var oldest: CommitNumber? {
+        state.withLock { $0.entries.values.compactMap(\.commit).min() }
+    }
+
+    var pins: [ContainerStatistics.Pin] {
+        let now = ContinuousClock.now
+        return state.withLock { state in
+            state.entries.sorted { $0.key < $1.key }.compactMap { _, entry in
+                entry.commit.map {
+                    ContainerStatistics.Pin(
+                        commit: $0, age: entry.since.duration(to: now), label: entry.label)
+                }
+            }
+        }.sorted { $0.commit < $1.commit }
+    }
+}
+
+/// One object that a commit changed.
+struct ObjectChange: Hashable, Sendable {
+    var entity: EntityID
+    var object: ObjectID
+    var isDeletion: Bool
+}
+
+/// The changes of recent commits.
+final class CommitFeed: Sendable {
+    private struct State {
+        var commits: [(number: CommitNumber, changes: [ObjectChange])] = []
+        var total = 0
+        /// Commits up to this one are not in the list.
+        var droppedThrough: CommitNumber
+        var newest: CommitNumber
+    }
+    private let state: Mutex<State>
+    private let changesMax: Int
+
+    init(newest: CommitNumber, changesMax: Int = 1 << 20) {
+        state = Mutex(State(droppedThrough: newest, newest: newest))
+        self.changesMax = changesMax
+    }
+
+    /// Adds a commit; drops those that every context has seen.
+    func append(_ number: CommitNumber, _ changes: [ObjectChange], seenByAll: CommitNumber?) {
+        state.withLock { state in
+            guard number > state.newest else { return }
+            state.newest = number
+            state.commits.append((number, changes))
+            state.total += changes.count
+            let limit = seenByAll ?? number
+            while let first = state.commits.first,
+                first.number <= limit || state.total > changesMax
+            {
+                state.commits.removeFirst()
+                state.total -= first.changes.count
+                state.droppedThrough = first.number
+            }
+        }
+    }
+
+    /// What the commits behind `after` and up to `through` changed, in their order. Nil: not known any
+    /// more, or not yet.
+    func changes(after: CommitNumber, through: CommitNumber) -> [ObjectChange]? {
+        state.withLock { state in
+            guard after >= state.droppedThrough, through <= state.newest else { return nil }
+            return state.commits.filter { $0.number > after && $0.number <= through }
+                .flatMap(\.changes)
+        }
+    }
+}

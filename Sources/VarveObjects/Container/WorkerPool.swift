@@ -1,0 +1,59 @@
+// The threads that background tasks run on: few, the container's own, never Swift's cooperative ones.
+//
+// Invariants
+// - At most `limit` bodies run at once; the others wait in order.
+// - A thread that found no work for a while ends, so an idle container has none.
+
+import Foundation
+
+final class WorkerPool: @unchecked Sendable {
+    // Sendable because every access to the state below holds `condition`.
+    private let condition = NSCondition()
+    private let limit: Int
+    private var queue: [@Sendable () -> Void] = []
+    private var head = 0
+    private var threads = 0
+    private var idle = 0
+
+    init(limit: Int) { self.limit = max(1, limit) }
+
+    /// Runs `work` on a thread of the pool, behind everything that waits already.
+    func submit(_ work: @escaping @Sendable () -> Void) {
+        condition.lock()
+        defer { condition.unlock() }
+        queue.append(work)
+        if idle > 0 {
+            condition.signal()
+        } else if threads < limit {
+            threads += 1
+            let thread = Thread { [self] in run() }
+            thread.name = "varve.background"
+            thread.stackSize = 1 << 20
+            thread.start()
+        }
+    }
+
+    private func run() {
+        condition.lock()
+        while true {
+            if head < queue.count {
+                let work = queue[head]
+                head += 1
+                if head == queue.count {
+                    queue = []
+                    head = 0
+                }
+                condition.unlock()
+                work()
+                condition.lock()
+                continue
+            }
+            idle += 1
+            let isWoken = condition.wait(until: Date(timeIntervalSinceNow: 5))
+            idle -= 1
+            if !isWoken, head == queue.count { break }
+        }
+        threads -= 1
+        condition.unlock()
+    }
+}

@@ -1,0 +1,214 @@
+// A working set of objects over one commit: its state, its table of objects, its snapshot.
+//
+// Invariants
+// - Everything a context reads comes from one commit, `snapshot`, until save, merge, `advance`,
+//   `refreshAllObjects` or `reset` moves it (G1).
+// - `table` holds objects weakly; `changed` holds inserted, changed and deleted ones strongly (R2).
+// - While one reference to an object lives, its ID leads to that instance (F6).
+// - An object and its context have the same isolation: neither is Sendable.
+
+import Synchronization
+public import VarveBase
+import VarveRecords
+
+/// A working set of managed objects that sees one commit of the store, with unsaved edits of its own.
+///
+/// Not Sendable: a context and its objects stay in the isolation that they were made in.
+public final class ManagedObjectContext {
+    /// The container.
+    public let container: PersistentContainer
+    /// Named in every commit of this context.
+    public var author: String
+    /// Whether commits of others are merged without being asked for. On for the view context.
+    public internal(set) var automaticallyMergesChanges = false
+
+    let core: ContextCore
+    var table: [ObjectID: WeakObject] = [:]
+    var changed: [ObjectID: any ManagedObject] = [:]
+    var toManyEdits: [ToManyKey: ToManyEdit] = [:]
+    var deletesToProcess: [ObjectID] = []
+    var denials: [(owner: any ManagedObject, slot: Int)] = []
+    var pendingBlobs: [BlobReference: Blob] = [:]
+    var failures: [ObjectID: StoreError] = [:]
+    var failureList: [ReadFailure] = []
+    var misuse: StoreError?
+    var cancellation: CancellationFlag?
+    private var pinned: RecordSnapshot?
+    private let pinToken: Int
+
+    init(container: PersistentContainer, author: String, label: String) {
+        self.container = container
+        self.author = author
+        self.core = ContextCore(container: container)
+        self.pinToken = container.pins.makeToken(label: label)
+        container.counters.contexts.add(1, ordering: .relaxed)
+        core.context = self
+    }
+
+    deinit {
+        container.pins.remove(pinToken)
+        container.counters.contexts.subtract(1, ordering: .relaxed)
+    }
+
+    // MARK: Snapshot
+
+    /// The commit that the context reads; nil before its first read.
+    public var commit: CommitNumber? { pinned?.number }
+
+    var snapshot: RecordSnapshot? {
+        get { pinned }
+        set {
+            pinned = newValue
+            container.pins.set(pinToken, newValue?.number)
+        }
+    }
+
+    /// The snapshot of this context; the newest commit is pinned at the first read.
+    func currentSnapshot() throws(StoreError) -> RecordSnapshot {
+        if let pinned { return pinned }
+        let snapshot = try container.newestSnapshot()
+        self.snapshot = snapshot
+        return snapshot
+    }
+
+    // MARK: Table of objects
+
+    /// The living object with that ID.
+    func registered(_ id: ObjectID) -> (any ManagedObject)? { table[id]?.object }
+
+    /// The living object with that ID, or a new fault. The row cache counts it once.
+    func object(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
+        if let object = table[id]?.object { return object }
+        container.store.rowCache.register(id)
+        return makeFault(id, model)
+    }
+
+    /// One object per ID, in the same order; new ones are faults.
+    func objects<Entity: ManagedObject>(_ ids: [ObjectID], _ model: EntityModel) -> [Entity] {
+        cleanTable()
+        var missing: [ObjectID] = []
+        var known: [Entity?] = []
+        known.reserveCapacity(ids.count)
+        for id in ids {
+            if let object = table[id]?.object as? Entity {
+                known.append(object)
+            } else {
+                known.append(nil)
+                missing.append(id)
+            }
+        }
+        container.store.rowCache.register(missing)
+        container.counters.registered.add(missing.count, ordering: .relaxed)
+        if table.isEmpty { table.reserveCapacity(missing.count) }
+        var objects: [Entity] = []
+        objects.reserveCapacity(ids.count)
+        for index in ids.indices {
+            if let object = known[index] {
+                objects.append(object)
+            } else {
+                let object = Entity(
+                    storage: ObjectStorage(core: core, model: model, object: ids[index]))
+                table[ids[index]] = WeakObject(object)
+                objects.append(object)
+            }
+        }
+        return objects
+    }
+
+    private func makeFault(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
+        func make<Entity: ManagedObject>(_: Entity.Type) -> any ManagedObject {
+            Entity(storage: ObjectStorage(core: core, model: model, object: id))
+        }
+        cleanTable()
+        let object = make(model.type)
+        table[id] = WeakObject(object)
+        container.counters.registered.add(1, ordering: .relaxed)
+        return object
+    }
+
+    /// Forgets objects that died. An ID that has a new object by now keeps it.
+    func cleanTable() {
+        for id in core.releases.drain() where table[id]?.object == nil {
+            table[id] = nil
+        }
+    }
+
+    /// All living objects, by ID.
+    var livingObjects: [any ManagedObject] {
+        cleanTable()
+        return table.sorted { $0.key < $1.key }.compactMap { $0.value.object }
+    }
+
+    // MARK: New objects
+
+    func storageForInsert<Entity: ManagedObject>(_ type: Entity.Type) -> ObjectStorage {
+        guard let model = container.schema.entity(of: type) else {
+            preconditionFailure("\(type.entityName) is not in the container's schema")
+        }
+        return ObjectStorage(
+            core: core, model: model, object: container.store.allocateObjectIDs(1), state: .inserted)
+    }
+
+    func registerInserted(_ object: some ManagedObject) {
+        cleanTable()
+        let model = object.storage.model
+        let edits = ObjectEdits(count: model.properties.count)
+        for (slot, property) in model.properties.enumerated() where property.column != nil {
+            edits.values[slot] = property.makeDefault?() ?? .null
+        }
+        let id = object.storage.object
+        object.storage.edits = edits
+        container.store.rowCache.register(id)
+        container.counters.registered.add(1, ordering: .relaxed)
+        table[id] = WeakObject(object)
+        changed[id] = object
+    }
+
+    // MARK: State of the edits
+
+    /// Whether a save would write anything.
+    public var hasChanges: Bool { !changed.isEmpty || !toManyEdits.isEmpty }
+
+    /// New objects, by ID.
+    public var insertedObjects: [any ManagedObject] { changedObjects { $0.isInserted } }
+    /// Changed objects, by ID.
+    public var updatedObjects: [any ManagedObject] { changedObjects { $0.isUpdated } }
+    /// Objects to be deleted, by ID.
+    public var deletedObjects: [any ManagedObject] { changedObjects { $0.isDeleted } }
+    /// All objects that are alive in this context, by ID.
+    public var registeredObjects: [any ManagedObject] { livingObjects }
+
+    private func changedObjects(
+        _ isIncluded: (any ManagedObject) -> Bool
+    ) -> [any ManagedObject] {
+        changed.sorted { $0.key < $1.key }.map(\.value).filter(isIncluded)
+    }
+
+    /// Throws `CancellationError` when the task that this context works for was cancelled.
+    public func checkCancellation() throws {
+        if cancellation?.isCancelled ?? Task.isCancelled { throw CancellationError() }
+    }
+}
+
+/// An object that does not keep its object alive.
+struct WeakObject {
+    weak var object: (any ManagedObject)?
+
+    init(_ object: any ManagedObject) { self.object = object }
+}
+
+/// An implicit read that failed.
+public struct ReadFailure: Sendable {
+    /// The object; nil for a failed batch or relationship.
+    public let object: ManagedObjectID?
+    /// Why.
+    public let error: StoreError
+}
+
+/// Set from any thread, read by the body of a background task.
+final class CancellationFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isCancelled: Bool { flag.load(ordering: .relaxed) }
+    func cancel() { flag.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,145 @@
+// Moving a context to a newer commit and bringing its objects along (M1-M6, F11).
+//
+// Invariants
+// - Faults stay faults: only filled objects whose row changed get a new row.
+// - Unsaved edits survive; the row beneath them is replaced.
+// - A registered fault whose row is deleted is filled from the old commit before the context leaves it.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Moves the context to the newest commit. Unchanged properties show the new values, edits stay.
+    public func advance() {
+        guard snapshot != nil else { return }
+        do throws(StoreError) {
+            move(to: try container.newestSnapshot(), except: [])
+        } catch {
+            note(error, nil)
+        }
+    }
+
+    /// Moves to `newer` and merges what others changed; `own` objects are settled by the caller.
+    func move(to newer: RecordSnapshot, except own: Set<ObjectID>) {
+        guard let older = snapshot else {
+            snapshot = newer
+            return
+        }
+        guard newer.number > older.number else { return }
+        var stale: [EntityID: [ObjectID]] = [:]
+        if let changes = container.feed.changes(after: older.number, through: newer.number) {
+            var last: [ObjectID: ObjectChange] = [:]
+            for change in changes where !own.contains(change.object) {
+                last[change.object] = change
+            }
+            for (id, change) in last.sorted(by: { $0.key < $1.key }) {
+                guard let object = registered(id) else { continue }
+                if change.isDeletion {
+                    loseRow(of: object)
+                } else if !object.isFault {
+                    stale[change.entity, default: []].append(id)
+                }
+            }
+        } else {
+            // The feed does not reach back so far: look at every object.
+            for object in livingObjects where !own.contains(object.storage.object) {
+                let entity = object.storage.model.record.id
+                let id = object.storage.object
+                guard !object.isInserted else { continue }
+                if (try? newer.exists(entity, id)) == false {
+                    loseRow(of: object)
+                } else if !object.isFault {
+                    stale[entity, default: []].append(id)
+                }
+            }
+        }
+        let watched = livingObjectsWithObservedLists()
+        snapshot = newer
+        for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
+            replaceRows(entity, ids, from: newer)
+        }
+        announceChangedLists(watched)
+    }
+
+    /// The row is gone in the newer commit: last values stay, and `isDeleted` is true.
+    private func loseRow(of object: any ManagedObject) {
+        guard !object.storage.state.contains(.gone) else { return }
+        if object.isFault {
+            do throws(StoreError) { try fill(object) } catch { note(error, object) }
+        }
+        for slot in object.storage.model.relationshipSlots
+        where object.storage.model.properties[slot].relationship?.isToMany == true {
+            _ = try? savedMembers(of: object, slot: slot)
+        }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        if object.storage.state.contains(.deleted) {
+            // Both sides deleted it: there is nothing left to save.
+            object.storage.state.remove(.deleted)
+            changed[object.storage.object] = nil
+        }
+        object.storage.state.insert(.gone)
+        object.storage.observation?.announce(object, nil, isBefore: false)
+    }
+
+    private func replaceRows(_ entity: EntityID, _ ids: [ObjectID], from newer: RecordSnapshot) {
+        let rows: [CachedRow?]
+        do throws(StoreError) {
+            rows = try container.translating { () throws(RecordError) in
+                try newer.rows(entity, ids, pin: true)
+            }
+        } catch {
+            note(error, nil)
+            return
+        }
+        for (id, row) in zip(ids, rows) {
+            guard let row else { continue }
+            guard let object = registered(id), let old = object.storage.row,
+                old.version != row.version
+            else {
+                container.store.rowCache.unpin(row)
+                continue
+            }
+            let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
+            object.storage.observation?.announce(object, slots, isBefore: true)
+            replaceRow(row, of: object)
+            object.storage.state.remove(.gone)
+            object.storage.observation?.announce(object, slots, isBefore: false)
+        }
+    }
+
+    private func changedSlots(
+        _ object: any ManagedObject, _ old: CachedRow, _ new: CachedRow
+    ) -> [Int] {
+        let model = object.storage.model
+        return model.properties.indices.filter { slot in
+            guard let column = model.properties[slot].column,
+                object.storage.edits?.values[slot] == nil
+            else { return false }
+            if old.isOutside(column) || new.isOutside(column) { return true }
+            return (try? old.value(column)) != (try? new.value(column))
+        }
+    }
+
+    // MARK: Observed to-many relationships
+
+    private func livingObjectsWithObservedLists() -> [(any ManagedObject, [RelatedList])] {
+        guard core.observes else { return [] }
+        return livingObjects.compactMap { object in
+            guard object.storage.observation != nil, let lists = object.storage.related,
+                !object.isDeleted
+            else { return nil }
+            return (object, lists)
+        }
+    }
+
+    private func announceChangedLists(_ watched: [(any ManagedObject, [RelatedList])]) {
+        for (object, lists) in watched where !object.isDeleted {
+            for list in lists {
+                guard let ids = try? savedMembers(of: object, slot: list.slot), ids != list.ids
+                else { continue }
+                object.storage.observation?.announce(object, [list.slot], isBefore: true)
+                object.storage.observation?.announce(object, [list.slot], isBefore: false)
+            }
+        }
+    }
+}

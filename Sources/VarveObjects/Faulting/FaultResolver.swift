@@ -1,0 +1,188 @@
+// Filling faults, turning objects back into faults, and what happens when a read fails.
+//
+// Invariants
+// - A fill reads the row cache first, then the store, and never blob bytes (F1, F3).
+// - `row` is pinned when it enters an object and unpinned when it leaves (R3).
+// - A failed implicit read leaves the object a fault, so that a later read tries again.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Fills a fault: the throwing way to do what reading a property does.
+    /// - Throws: `objectNotFound`, `damaged`, `ioFailed`, `closed`.
+    public func load(_ object: some ManagedObject) throws { try fill(object) }
+
+    func fill(_ object: any ManagedObject) throws(StoreError) {
+        guard object.isFault else { return }
+        let model = object.storage.model
+        let id = object.storage.object
+        guard !object.storage.state.contains(.invalid) else {
+            throw StoreError(
+                .objectNotFound, "the context was reset, or the object's insertion rolled back",
+                place: .init(entity: model.name, object: object.objectID))
+        }
+        let snapshot = try currentSnapshot()
+        let row = try container.translating { () throws(RecordError) in
+            try snapshot.row(model.record.id, id, pin: true)
+        }
+        guard let row else {
+            throw StoreError(
+                .objectNotFound, "the commit has no such \(model.name)",
+                place: .init(
+                    entity: model.name, object: object.objectID, commit: snapshot.number))
+        }
+        take(row, for: object)
+    }
+
+    /// Puts a pinned row into a fault.
+    func take(_ row: CachedRow, for object: any ManagedObject) {
+        if object.storage.row != nil {
+            container.store.rowCache.unpin(row)
+            return
+        }
+        object.storage.row = row
+        object.storage.state.remove(.gone)
+        container.counters.realised.add(1, ordering: .relaxed)
+        if !failures.isEmpty { failures[object.storage.object] = nil }
+        object.awakeFromFetch()
+    }
+
+    /// Exchanges the row of a filled object for another pinned one.
+    func replaceRow(_ row: CachedRow, of object: any ManagedObject) {
+        if let old = object.storage.row {
+            container.store.rowCache.unpin(old)
+        } else {
+            container.counters.realised.add(1, ordering: .relaxed)
+        }
+        object.storage.row = row
+    }
+
+    /// Drops the row and what was read of relationships. Edits are the caller's concern.
+    func turnIntoFault(_ object: any ManagedObject) {
+        guard let row = object.storage.row else { return }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        object.storage.row = nil
+        object.storage.related = nil
+        container.store.rowCache.unpin(row)
+        container.counters.realised.subtract(1, ordering: .relaxed)
+        object.storage.observation?.announce(object, nil, isBefore: false)
+        object.didTurnIntoFault()
+    }
+
+    // MARK: Values
+
+    /// The value of an attribute or to-one relationship, edits first. Nil: the read failed, which is
+    /// remembered.
+    func value(of object: any ManagedObject, slot: Int) -> StoredValue? {
+        if let edited = object.storage.edits?.values[slot] { return edited }
+        do throws(StoreError) {
+            return try storedValue(of: object, slot: slot)
+        } catch {
+            note(error, object)
+            return nil
+        }
+    }
+
+    /// The value as the row of the context's commit has it.
+    func storedValue(of object: any ManagedObject, slot: Int) throws(StoreError) -> StoredValue {
+        try fill(object)
+        guard let row = object.storage.row else { return .null }
+        return try value(in: row, object.storage.model.columns[slot])
+    }
+
+    func value(in row: CachedRow, _ column: ColumnID) throws(StoreError) -> StoredValue {
+        if !row.isOutside(column) {
+            return try container.translating { () throws(RecordError) in try row.value(column) }
+        }
+        let snapshot = try currentSnapshot()
+        return try container.translating { () throws(RecordError) in
+            try snapshot.value(of: row, column)
+        }
+    }
+
+    /// Sets an attribute, or a to-one relationship without its inverse.
+    func set(_ value: StoredValue, of object: any ManagedObject, slot: Int) {
+        guard !object.storage.state.contains(.invalid) else { return }
+        let id = object.storage.object
+        var unchanged = false
+        if !object.isInserted {
+            do throws(StoreError) {
+                unchanged = try storedValue(of: object, slot: slot) == value
+            } catch {
+                note(error, object)
+                return
+            }
+        }
+        object.storage.observation?.announce(object, [slot], isBefore: true)
+        defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
+        if unchanged {
+            guard let edits = object.storage.edits, edits.values[slot] != nil else { return }
+            edits.values[slot] = nil
+            if edits.isEmpty {
+                object.storage.edits = nil
+                object.storage.state.remove(.updated)
+                if !object.storage.state.contains(.deleted) { changed[id] = nil }
+            }
+            return
+        }
+        let edits: ObjectEdits
+        if let known = object.storage.edits {
+            edits = known
+        } else {
+            edits = ObjectEdits(count: object.storage.model.properties.count)
+            object.storage.edits = edits
+        }
+        edits.values[slot] = value
+        edits.assign(slot)
+        if !object.isInserted { object.storage.state.insert(.updated) }
+        changed[id] = object
+    }
+
+    // MARK: Failed reads
+
+    /// Implicit reads that failed since the last `rollback`, `reset` or `acknowledgeReadFailures`. While
+    /// there are any, `save` throws `contextFailed`.
+    public var readFailures: [ReadFailure] { failureList }
+
+    /// Takes note of the failed reads: `save` works again. Edits of the failed objects are dropped, all
+    /// others stay.
+    public func acknowledgeReadFailures() {
+        for failure in failureList {
+            guard let id = failure.object?.object, let object = registered(id),
+                object.isUpdated
+            else { continue }
+            dropEdits(of: object)
+        }
+        failureList = []
+    }
+
+    func note(_ error: StoreError, _ object: (any ManagedObject)?) {
+        let place = object?.objectID
+        if let object {
+            let isKnown = failures[object.storage.object] != nil
+            failures[object.storage.object] = error
+            if isKnown || object.storage.state.contains(.gone)
+                || object.storage.state.contains(.invalid)
+            {
+                return
+            }
+        }
+        let failure = ReadFailure(object: place, error: error)
+        failureList.append(failure)
+        container.report(failure)
+    }
+
+    /// A single value that this build does not know: fails that property only, and no save.
+    func noteUnreadable(_ object: any ManagedObject, slot: Int) {
+        let model = object.storage.model
+        let name = model.properties[slot].name
+        let error = StoreError(
+            .unreadableValue, "\(model.name).\(name) has a value that this build does not know",
+            place: .init(entity: model.name, attribute: name, object: object.objectID),
+            suggestion: "Update the app. The stored value stays as it is unless it is set.")
+        let isKnown = failures[object.storage.object] != nil
+        failures[object.storage.object] = error
+        if !isKnown { container.report(ReadFailure(object: object.objectID, error: error)) }
+    }
+}

@@ -1,0 +1,93 @@
+// Dropping edits and rows: refresh, refreshAllObjects, rollback, reset (F8, F9, D4, D5).
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Reads an object's row again.
+    ///
+    /// With `mergeChanges: false` edits and row are dropped and the object is a fault again. With `true`
+    /// the row of the context's commit is read and the edits stay on top of it; that is never a conflict.
+    /// A new object has no row and stays as it is.
+    public func refresh(_ object: some ManagedObject, mergeChanges: Bool) {
+        guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {
+            return
+        }
+        guard mergeChanges else {
+            dropEdits(of: object)
+            turnIntoFault(object)
+            return
+        }
+        let edits = object.storage.edits
+        object.storage.edits = nil
+        turnIntoFault(object)
+        object.storage.edits = edits
+        do throws(StoreError) { try fill(object) } catch { note(error, object) }
+    }
+
+    /// Moves the context to the newest commit, then turns every unchanged object back into a fault.
+    /// Edits stay.
+    public func refreshAllObjects() {
+        advance()
+        for object in livingObjects where !object.hasChanges && !object.isDeleted {
+            turnIntoFault(object)
+        }
+    }
+
+    /// Drops all unsaved edits: new objects become invalid, changed ones get their last values back.
+    /// Reads nothing.
+    public func rollback() {
+        let objects = changed.sorted { $0.key < $1.key }.map(\.value)
+        for object in objects {
+            object.storage.observation?.announce(object, nil, isBefore: true)
+            object.storage.edits = nil
+            if object.isInserted {
+                invalidate(object)
+            } else {
+                object.storage.state.subtract([.updated, .deleted, .announced])
+            }
+        }
+        changed = [:]
+        toManyEdits = [:]
+        deletesToProcess = []
+        denials = []
+        pendingBlobs = [:]
+        misuse = nil
+        failureList = []
+        failures = [:]
+        for object in objects {
+            object.storage.observation?.announce(object, nil, isBefore: false)
+        }
+    }
+
+    /// Forgets everything: all objects of the context become invalid, edits are dropped, and the next read
+    /// pins the newest commit.
+    public func reset() {
+        rollback()
+        for object in livingObjects { invalidate(object) }
+        table = [:]
+        snapshot = nil
+    }
+
+    func dropEdits(of object: any ManagedObject) {
+        guard object.storage.edits != nil, !object.isInserted else { return }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        object.storage.edits = nil
+        object.storage.state.remove(.updated)
+        if !object.storage.state.contains(.deleted) { changed[object.storage.object] = nil }
+        object.storage.observation?.announce(object, nil, isBefore: false)
+    }
+
+    /// Takes an object out of the context for good.
+    func invalidate(_ object: any ManagedObject) {
+        guard !object.storage.state.contains(.invalid) else { return }
+        let row = object.storage.row
+        object.storage.row = nil
+        object.storage.edits = nil
+        object.storage.related = nil
+        object.storage.state = .invalid
+        let id = object.storage.object
+        core.releases.objectLeft(id, row)
+        table[id] = nil
+    }
+}

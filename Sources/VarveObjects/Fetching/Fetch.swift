@@ -1,0 +1,142 @@
+// THE FETCH PATH. One function of numbered steps; the work is in the steps.
+//
+// Invariants
+// - A fetch reads one commit, the context's, and sees the context's unsaved edits unless told otherwise.
+// - The order is total, so a request gives the same list whichever way it is read.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// The objects that a request asks for, as faults unless it says `returningFaults(false)`.
+    ///
+    /// Rows are read into the row cache in the order of the result, up to its budget.
+    /// - Complexity: O(result) with an index that fits, else O(objects of the entity).
+    /// - Throws: `unsupportedPredicate`, `unknownAttribute`, `invalidRequest`, `invalidCursor`,
+    ///   `damaged`, `ioFailed`, `closed`.
+    public func fetch<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity] {
+        // 1. pin: the context's snapshot; a read never sees two commits.
+        let snapshot = try currentSnapshot()
+        // 2. plan: names become numbers, the request is checked.
+        let plan = try FetchPlan(descriptor, in: self)
+        // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in or
+        //    out, limit and offset.
+        let ids = try orderedIDs(plan, snapshot)
+        // 6. loadRows: row cache first; misses are read together.
+        let rows = try loadRows(ids, plan, snapshot)
+        // 7. unique: one object per ID and context, as a fault or with its row pinned.
+        let objects: [Entity] = self.objects(ids, plan.model)
+        if !descriptor.returnsFaults { fill(objects, with: rows) }
+        // 8. prefetch: each relationship in one pass.
+        if !plan.prefetch.isEmpty {
+            let related = try prefetch(plan.prefetch, plan.model, ids, rows, snapshot)
+            for object in objects { related.give(to: object) }
+        }
+        // 9. hand over.
+        return objects
+    }
+
+    /// The list of a request, evaluated once; rows are read in batches of `size` when they are touched.
+    /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs it.
+    public func fetchBatched<Entity>(
+        _ descriptor: FetchDescriptor<Entity>, size: Int = 50
+    ) throws -> BatchedResults<Entity> {
+        guard size > 0 else {
+            throw StoreError(.invalidRequest, "a batch must have at least one row")
+        }
+        let snapshot = try currentSnapshot()
+        let plan = try FetchPlan(descriptor, in: self)
+        let ids = try orderedIDs(plan, snapshot)
+        return BatchedResults(
+            store: BatchStore(
+                context: self, model: plan.model, ids: ids, size: size,
+                returnsFaults: descriptor.returnsFaults, prefetch: plan.prefetch))
+    }
+
+    /// A page of a request, with cursors of its first and last object for `before` and `after`.
+    /// - Complexity: with an index that fits, as many entries as the page has objects, and one.
+    public func fetchPage<Entity>(
+        _ descriptor: FetchDescriptor<Entity>
+    ) throws -> FetchPage<Entity> {
+        let objects = try fetch(descriptor)
+        let snapshot = try currentSnapshot()
+        let plan = try FetchPlan(descriptor, in: self)
+        func cursor(_ object: Entity?) throws -> FetchCursor? {
+            guard let object else { return nil }
+            return FetchCursor(
+                entity: plan.model.name, fingerprint: plan.fingerprint,
+                position: try key(of: object.storage.object, plan, snapshot))
+        }
+        return FetchPage(
+            objects: objects, first: try cursor(objects.first), last: try cursor(objects.last))
+    }
+
+    /// The IDs that a request asks for. Makes no objects and keeps no rows.
+    public func fetchIDs<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity.ID] {
+        let snapshot = try currentSnapshot()
+        let plan = try FetchPlan(descriptor, in: self)
+        let (store, entity) = (container.identity, plan.model.record.id)
+        return try orderedIDs(plan, snapshot).map {
+            TypedObjectID(ManagedObjectID(store: store, entity: entity, object: $0))
+        }
+    }
+
+    /// How many objects `fetch` would return, limit and offset included. Makes no objects.
+    /// - Complexity: O(log n) without filter or with one that an index answers.
+    public func count<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> Int {
+        let snapshot = try currentSnapshot()
+        let plan = try FetchPlan(descriptor, in: self)
+        if touchesPending(plan) { return try orderedIDs(plan, snapshot).count }
+        return try container.translating { () throws(RecordError) in
+            try snapshot.count(plan.query)
+        }
+    }
+
+    /// How a request would be answered: the index, the range, what is left to be filtered and sorted.
+    public func explain<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> String {
+        let snapshot = try currentSnapshot()
+        let plan = try FetchPlan(descriptor, in: self)
+        let text = try container.translating { () throws(RecordError) in
+            try snapshot.explain(plan.query)
+        }
+        return touchesPending(plan) ? text + "\nwith unsaved edits laid over" : text
+    }
+
+    // MARK: Steps
+
+    /// Rows of the result, where something needs them; pinned if the objects are to be filled.
+    private func loadRows<Entity>(
+        _ ids: [ObjectID], _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> [CachedRow?] {
+        let entity = plan.model.record.id
+        return try container.translating { () throws(RecordError) in
+            if !plan.descriptor.returnsFaults {
+                return try snapshot.rows(entity, ids, pin: true)
+            }
+            if !plan.prefetch.isEmpty { return try snapshot.rows(entity, ids) }
+            try snapshot.cacheRows(entity, ids)
+            return []
+        }
+    }
+
+    private func fill(_ objects: [some ManagedObject], with rows: [CachedRow?]) {
+        for (object, row) in zip(objects, rows) {
+            guard let row else { continue }
+            if object.isInserted {
+                container.store.rowCache.unpin(row)
+            } else {
+                take(row, for: object)
+            }
+        }
+    }
+}
+
+/// A page of a request.
+public struct FetchPage<Entity: ManagedObject> {
+    /// The objects, in the request's order.
+    public let objects: [Entity]
+    /// The place of the first object: `before(page.first)` is the page in front. Nil: the page is empty.
+    public let first: FetchCursor?
+    /// The place of the last object: `after(page.last)` is the page behind. Nil: the page is empty.
+    public let last: FetchCursor?
+}

@@ -1,0 +1,150 @@
+// A checked request: the records layer's query, and what the overlay of unsaved edits needs to know.
+
+import VarveBase
+import VarveRecords
+
+/// A request joined with the container's numbers.
+struct FetchPlan<Entity: ManagedObject> {
+    let descriptor: FetchDescriptor<Entity>
+    let model: EntityModel
+    let query: RecordQuery
+    let prefetch: [PrefetchNode]
+    /// Whether filter or order look at other objects.
+    let looksAtOthers: Bool
+
+    init(
+        _ descriptor: FetchDescriptor<Entity>, in context: ManagedObjectContext
+    ) throws(StoreError) {
+        let model = try context.container.model(of: Entity.self)
+        self.descriptor = descriptor
+        self.model = model
+        guard descriptor.limit ?? 0 >= 0, descriptor.offset >= 0 else {
+            throw StoreError(
+                .invalidRequest, "limit and offset must not be negative",
+                place: .init(entity: model.name))
+        }
+        prefetch = try PrefetchNode.tree(
+            of: descriptor.prefetchPaths, Entity.self, model, context.container.schema)
+        let predicate = descriptor.filter.predicate
+        let terms = descriptor.sortTerms
+        looksAtOthers =
+            predicate.looksAtOthers || terms.contains { $0.path.names.count > 1 }
+        query = RecordQuery(
+            entity: model.record.id, predicate: predicate,
+            sort: terms.map {
+                VarveRecords.SortTerm($0.path, isDescending: $0.isDescending)
+            },
+            limit: descriptor.limit, offset: descriptor.offset)
+        try bind(descriptor.cursorBefore, to: \.after)
+        try bind(descriptor.cursorBehind, to: \.before)
+    }
+
+    private mutating func bind(
+        _ cursor: FetchCursor?, to side: WritableKeyPath<RecordQuery, KeysetPosition?>
+    ) throws(StoreError) {
+        guard let cursor else { return }
+        guard cursor.entity == model.name, cursor.fingerprint == fingerprint,
+            cursor.position.values.count == query.sort.count
+        else {
+            throw StoreError(
+                .invalidCursor, "the cursor belongs to another request",
+                place: .init(entity: model.name),
+                suggestion: "Use it with the filter and sort of the page that it came from.")
+        }
+        var changed = query
+        changed[keyPath: side] = cursor.position
+        query = changed
+    }
+
+    /// Filter and order as a number that is the same in every process.
+    var fingerprint: UInt64 {
+        var hash = StableHash()
+        query.predicate.feed(&hash)
+        for term in query.sort {
+            term.path.feed(&hash)
+            hash.combine(term.isDescending ? "descending" : "ascending")
+        }
+        return hash.value
+    }
+}
+
+extension PropertyPath {
+    fileprivate func feed(_ hash: inout StableHash) {
+        for name in names { hash.combine(name) }
+        switch part {
+        case .value: hash.combine("value")
+        case .blobLength: hash.combine("length")
+        case .blobDigest: hash.combine("digest")
+        }
+    }
+}
+
+extension Comparison {
+    fileprivate var text: String {
+        switch self {
+        case .equal: "=="
+        case .notEqual: "!="
+        case .less: "<"
+        case .lessOrEqual: "<="
+        case .greater: ">"
+        case .greaterOrEqual: ">="
+        }
+    }
+}
+
+extension Predicate {
+    /// Whether the filter reaches other objects than the one it is asked about.
+    var looksAtOthers: Bool {
+        switch self {
+        case .always, .never: false
+        case .compare(let path, _, _), .isIn(let path, _), .text(let path, _, _, _):
+            path.names.count > 1
+        case .compareProperties(let path, _, let other):
+            path.names.count > 1 || other.names.count > 1
+        case .not(let inner): inner.looksAtOthers
+        case .and(let terms), .or(let terms): terms.contains(where: \.looksAtOthers)
+        case .any, .all, .count: true
+        }
+    }
+
+    fileprivate func feed(_ hash: inout StableHash) {
+        switch self {
+        case .always: hash.combine("always")
+        case .never: hash.combine("never")
+        case .compare(let path, let comparison, let value):
+            path.feed(&hash)
+            hash.combine(comparison.text)
+            hash.combine("\(value)")
+        case .compareProperties(let path, let comparison, let other):
+            path.feed(&hash)
+            hash.combine(comparison.text)
+            other.feed(&hash)
+        case .isIn(let path, let values):
+            path.feed(&hash)
+            hash.combine("in")
+            for value in values { hash.combine("\(value)") }
+        case .text(let path, let match, let text, let ignoringCase):
+            path.feed(&hash)
+            hash.combine("\(match)")
+            hash.combine(text)
+            hash.combine(ignoringCase ? "ignoring case" : "exact")
+        case .not(let inner):
+            hash.combine("not")
+            inner.feed(&hash)
+        case .and(let terms), .or(let terms):
+            if case .and = self { hash.combine("and") } else { hash.combine("or") }
+            for term in terms { term.feed(&hash) }
+            hash.combine("end")
+        case .any(let path, let inner), .all(let path, let inner):
+            if case .any = self { hash.combine("any") } else { hash.combine("all") }
+            path.feed(&hash)
+            inner.feed(&hash)
+        case .count(let path, let inner, let comparison, let number):
+            hash.combine("count")
+            path.feed(&hash)
+            inner.feed(&hash)
+            hash.combine(comparison.text)
+            hash.combine("\(number)")
+        }
+    }
+}

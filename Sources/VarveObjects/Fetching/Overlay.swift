@@ -1,0 +1,214 @@
+// Unsaved edits of a context laid over what the store answers (Q3).
+//
+// Invariants
+// - The list is the one that a save followed by a fetch would give.
+// - Without edits of the entity the store's answer is used as it is.
+
+import VarveBase
+import VarveRecords
+
+/// The values of an object of this context, edits first.
+struct EditedValues: RecordValues {
+    let object: any ManagedObject
+    let snapshot: RecordSnapshot
+
+    var objectID: ObjectID { object.storage.object }
+
+    func value(_ column: ColumnID) throws(RecordError) -> StoredValue {
+        if let slot = object.storage.model.slotsByColumn[column],
+            let edited = object.storage.edits?.values[slot]
+        {
+            return edited
+        }
+        guard let row = object.storage.row else { return .null }
+        if row.isOutside(column) { return try snapshot.value(of: row, column) }
+        return try row.value(column)
+    }
+}
+
+/// A row of the store, or an object with edits.
+enum OverlayValues: RecordValues {
+    case row(CachedRow, RecordSnapshot)
+    case object(EditedValues)
+
+    var objectID: ObjectID {
+        switch self {
+        case .row(let row, _): row.id
+        case .object(let values): values.objectID
+        }
+    }
+
+    func value(_ column: ColumnID) throws(RecordError) -> StoredValue {
+        switch self {
+        case .row(let row, let snapshot):
+            if row.isOutside(column) { return try snapshot.value(of: row, column) }
+            return try row.value(column)
+        case .object(let values): return try values.value(column)
+        }
+    }
+}
+
+/// How a filter reaches other objects: edited ones first, then the store.
+struct OverlayResolver: RecordResolver {
+    let context: ManagedObjectContext
+    let snapshot: RecordSnapshot
+
+    func values(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> OverlayValues? {
+        if let object = context.changed[id] {
+            if object.isDeleted { return nil }
+            return .object(EditedValues(object: object, snapshot: snapshot))
+        }
+        return try snapshot.row(entity, id).map { .row($0, snapshot) }
+    }
+
+    func related(
+        _ entity: RecordEntity, _ relationship: RecordRelationship, of id: ObjectID
+    ) throws(RecordError) -> [ObjectID] {
+        let model = context.container.schema.entity(entity.id)
+        if let model, let slot = model.slot(named: relationship.name) {
+            let key = ToManyKey(owner: id, slot: slot)
+            let isNew = context.changed[id]?.isInserted ?? false
+            if let edit = context.toManyEdits[key] {
+                let base = isNew ? [] : try snapshot.relatedIDs(entity, relationship, of: id)
+                return edit.members(
+                    over: base, isOrdered: relationship.isOrdered, commit: snapshot.number)
+            }
+            if !relationship.isToMany, let object = context.changed[id] {
+                let column = model.columns[slot]
+                let values = EditedValues(object: object, snapshot: snapshot)
+                guard case .reference(let target) = try values.value(column) else { return [] }
+                return [target]
+            }
+            if isNew { return [] }
+        }
+        return try snapshot.relatedIDs(entity, relationship, of: id)
+    }
+}
+
+extension ManagedObjectContext {
+    /// Whether unsaved edits can change the answer.
+    func touchesPending<Entity>(_ plan: FetchPlan<Entity>) -> Bool {
+        guard plan.descriptor.includesPendingChanges, hasChanges else { return false }
+        processPendingChanges()
+        return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
+    }
+
+    /// The IDs of a request, in its order.
+    func orderedIDs<Entity>(
+        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> [ObjectID] {
+        guard touchesPending(plan) else {
+            return try container.translating { () throws(RecordError) in
+                try snapshot.fetchIDs(plan.query)
+            }
+        }
+        return try container.translating { () throws(RecordError) in
+            plan.looksAtOthers
+                ? try evaluated(plan, snapshot) : try overlaid(plan, snapshot)
+        }
+    }
+
+    /// The place of an object in a request's order, edits included.
+    func key<Entity>(
+        of id: ObjectID, _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> KeysetPosition {
+        try container.translating { () throws(RecordError) in
+            let resolver = OverlayResolver(context: self, snapshot: snapshot)
+            let sort = try CompiledSort(
+                plan.query.sort, entity: plan.model.record, schema: snapshot.schema)
+            guard let values = try resolver.values(plan.model.record.id, id) else {
+                return KeysetPosition(values: [], object: id)
+            }
+            return try sort.key(values, resolver)
+        }
+    }
+
+    /// The store's list without the edited objects, and those that match put in at their places.
+    private func overlaid<Entity>(
+        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+    ) throws(RecordError) -> [ObjectID] {
+        let resolver = OverlayResolver(context: self, snapshot: snapshot)
+        let entity = plan.model.record
+        let filter = try CompiledPredicate(
+            plan.query.predicate, entity: entity, schema: snapshot.schema)
+        let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
+        var edited: Set<ObjectID> = []
+        var matching: [KeysetPosition] = []
+        for (id, object) in changed where object.storage.model === plan.model {
+            edited.insert(id)
+            if object.isDeleted { continue }
+            let values = EditedValues(object: object, snapshot: snapshot)
+            guard try filter.matches(values, resolver) else { continue }
+            let key = try sort.key(values, resolver)
+            if let after = plan.query.after, !sort.precedes(after, key) { continue }
+            if let before = plan.query.before, !sort.precedes(key, before) { continue }
+            matching.append(key)
+        }
+        var query = plan.query
+        query.offset = 0
+        query.limit = plan.query.limit.map { $0 + plan.query.offset + edited.count }
+        let stored = try snapshot.fetchIDs(query).filter { !edited.contains($0) }
+        matching.sort { sort.precedes($0, $1) }
+        // Matching objects go in from the front; each is found by halving what is left.
+        var merged: [ObjectID] = []
+        merged.reserveCapacity(stored.count + matching.count)
+        var start = 0
+        for key in matching {
+            var (low, high) = (start, stored.count)
+            while low < high {
+                let middle = (low + high) / 2
+                let other = try storedKey(stored[middle], plan, sort, snapshot)
+                if sort.precedes(other, key) { low = middle + 1 } else { high = middle }
+            }
+            merged += stored[start..<low]
+            merged.append(key.object)
+            start = low
+        }
+        merged += stored[start...]
+        return window(merged, plan.query)
+    }
+
+    private func storedKey<Entity>(
+        _ id: ObjectID, _ plan: FetchPlan<Entity>, _ sort: CompiledSort, _ snapshot: RecordSnapshot
+    ) throws(RecordError) -> KeysetPosition {
+        guard !plan.query.sort.isEmpty, let row = try snapshot.row(plan.model.record.id, id) else {
+            return KeysetPosition(values: [], object: id)
+        }
+        return try sort.key(OverlayValues.row(row, snapshot), snapshot)
+    }
+
+    /// Every object of the entity tested: where edits of other objects may change the answer.
+    private func evaluated<Entity>(
+        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+    ) throws(RecordError) -> [ObjectID] {
+        let resolver = OverlayResolver(context: self, snapshot: snapshot)
+        let entity = plan.model.record
+        let filter = try CompiledPredicate(
+            plan.query.predicate, entity: entity, schema: snapshot.schema)
+        let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
+        var ids = try snapshot.fetchIDs(RecordQuery(entity: entity.id))
+        for (id, object) in changed where object.storage.model === plan.model && object.isInserted {
+            ids.append(id)
+        }
+        var keys: [KeysetPosition] = []
+        for id in ids {
+            guard let values = try resolver.values(entity.id, id),
+                try filter.matches(values, resolver)
+            else { continue }
+            let key = try sort.key(values, resolver)
+            if let after = plan.query.after, !sort.precedes(after, key) { continue }
+            if let before = plan.query.before, !sort.precedes(key, before) { continue }
+            keys.append(key)
+        }
+        keys.sort { sort.precedes($0, $1) }
+        return window(keys.map(\.object), plan.query)
+    }
+
+    private func window(_ ids: [ObjectID], _ query: RecordQuery) -> [ObjectID] {
+        if query.before != nil, let limit = query.limit {
+            return Array(ids.dropLast(query.offset).suffix(limit))
+        }
+        let rest = ids.dropFirst(query.offset)
+        return Array(query.limit.map { rest.prefix($0) } ?? rest)
+    }
+}

@@ -1,0 +1,117 @@
+// Reading the objects that relationships lead to, in one pass per relationship (P1-P3).
+//
+// Invariants
+// - A path a.b costs one pass for a and one for b, however many objects there are.
+// - An object that several lead to is read once.
+
+import VarveBase
+import VarveRecords
+
+/// One relationship to prefetch, and those behind it.
+struct PrefetchNode {
+    let slot: Int
+    var children: [PrefetchNode] = []
+
+    /// Joins paths that begin alike.
+    static func tree(
+        of paths: [PrefetchPath], _ root: any ManagedObject.Type, _ model: EntityModel,
+        _ schema: SchemaModel
+    ) throws(StoreError) -> [PrefetchNode] {
+        var nodes: [PrefetchNode] = []
+        for path in paths {
+            guard path.root == ObjectIdentifier(root) else {
+                throw StoreError(
+                    .invalidRequest, "a prefetched relationship belongs to another entity",
+                    place: .init(entity: model.name, attribute: path.names.first))
+            }
+            try add(path.names[...], to: &nodes, model, schema)
+        }
+        return nodes
+    }
+
+    private static func add(
+        _ names: ArraySlice<String>, to nodes: inout [PrefetchNode], _ model: EntityModel,
+        _ schema: SchemaModel
+    ) throws(StoreError) {
+        guard let name = names.first else { return }
+        guard let slot = model.slot(named: name),
+            let relationship = model.properties[slot].relationship,
+            let target = schema.entity(relationship.target)
+        else {
+            throw StoreError(
+                .unknownAttribute, "\(model.name) has no relationship \(name)",
+                place: .init(entity: model.name, attribute: name))
+        }
+        var index = nodes.firstIndex { $0.slot == slot }
+        if index == nil {
+            nodes.append(PrefetchNode(slot: slot))
+            index = nodes.count - 1
+        }
+        guard let index else { return }
+        try add(names.dropFirst(), to: &nodes[index].children, target, schema)
+    }
+}
+
+/// What a prefetch brought in: rows, and members of to-many relationships by owner.
+struct PrefetchedRelations {
+    var rows: [CachedRow] = []
+    var lists: [ObjectID: [RelatedList]] = [:]
+
+    /// Gives an owner the members that were read for it.
+    func give(to object: any ManagedObject) {
+        for list in lists[object.storage.object] ?? [] {
+            object.storage.core.context?.keepMembers(
+                list.ids, of: object, slot: list.slot, commit: list.commit)
+        }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Reads what `nodes` lead to from the objects `ids`, whose rows are given. With `pin`, the rows
+    /// read are pinned for the caller.
+    func prefetch(
+        _ nodes: [PrefetchNode], _ model: EntityModel, _ ids: [ObjectID], _ rows: [CachedRow?],
+        _ snapshot: RecordSnapshot, pin: Bool = false
+    ) throws(StoreError) -> PrefetchedRelations {
+        var result = PrefetchedRelations()
+        try container.translating { () throws(RecordError) in
+            try prefetch(nodes, model, ids, rows, snapshot, pin, &result)
+        }
+        return result
+    }
+
+    private func prefetch(
+        _ nodes: [PrefetchNode], _ model: EntityModel, _ ids: [ObjectID], _ rows: [CachedRow?],
+        _ snapshot: RecordSnapshot, _ pin: Bool, _ result: inout PrefetchedRelations
+    ) throws(RecordError) {
+        for node in nodes {
+            guard let relationship = model.properties[node.slot].relationship,
+                let target = container.schema.entity(relationship.target)
+            else { continue }
+            var targets: Set<ObjectID> = []
+            if relationship.isToMany {
+                let saved = ids.filter { changed[$0]?.isInserted != true }
+                let lists = try snapshot.relatedIDs(model.record, relationship.record, of: saved)
+                for (owner, list) in zip(saved, lists) {
+                    targets.formUnion(list)
+                    result.lists[owner, default: []].append(
+                        RelatedList(slot: node.slot, commit: snapshot.number, ids: list))
+                }
+            } else {
+                for (id, row) in zip(ids, rows) {
+                    if case .reference(let edited)? = changed[id]?.storage.edits?.values[node.slot] {
+                        targets.insert(edited)
+                    } else if let row,
+                        let stored = try row.reference(model.columns[node.slot])
+                    {
+                        targets.insert(stored)
+                    }
+                }
+            }
+            let wanted = targets.filter { changed[$0]?.isInserted != true }.sorted()
+            let found = try snapshot.rows(target.record.id, wanted, pin: pin)
+            result.rows += found.compactMap { $0 }
+            try prefetch(node.children, target, wanted, found, snapshot, pin, &result)
+        }
+    }
+}

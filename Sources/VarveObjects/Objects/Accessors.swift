@@ -1,0 +1,130 @@
+// The two calls behind every stored property: reading and setting.
+//
+// Invariants
+// - Reading a filled, unedited object that nobody observes is a check and a decode; everything else
+//   goes through the context.
+// - An implicit read that fails returns the zero value and is remembered; it never traps (section 6 of
+//   the design: "When a getter cannot read").
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObject {
+    /// Reads an attribute. For accessors only.
+    /// - Complexity: a decode; a fault is filled first, which may read the row from the store.
+    @inlinable public func storedValue<Value: StorableValue>(
+        _ column: Column<Self, Value>, _ keyPath: @autoclosure () -> KeyPath<Self, Value>
+    ) -> Value {
+        if let plain = storage.plain(column.definition.slot),
+            let value = Value.read(plain.row, plain.column)
+        {
+            return value
+        }
+        return carefulValue(column, keyPath())
+    }
+
+    /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is kept
+    /// out and the failure remembered.
+    public func setStoredValue<Value: StorableValue>(
+        _ value: Value, _ column: Column<Self, Value>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Value>
+    ) {
+        set(value.stored, slot: checkedSlot(column.definition))
+    }
+
+    /// Reads a blob attribute: a handle, no bytes. For accessors only.
+    public func storedValue(
+        _ column: Column<Self, Blob?>, _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
+    ) -> Blob? {
+        let slot = checkedSlot(column.definition)
+        track(keyPath(), slot)
+        guard case .blob(let reference)? = storage.core.context?.value(of: self, slot: slot) else {
+            return nil
+        }
+        return storage.core.context?.blob(for: reference)
+    }
+
+    /// Sets a blob attribute. For accessors only.
+    public func setStoredValue(
+        _ value: Blob?, _ column: Column<Self, Blob?>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
+    ) {
+        if let value { storage.core.context?.keepPending(value) }
+        set(value.map { .blob($0.reference) } ?? .null, slot: checkedSlot(column.definition))
+    }
+
+    /// Reads a to-one relationship: nil, a registered object, or a new fault. For accessors only.
+    public func storedValue<Target>(
+        _ column: ToOneColumn<Self, Target>, _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
+    ) -> Target? {
+        let slot = checkedSlot(column._definition)
+        track(keyPath(), slot)
+        guard let context = storage.core.context,
+            case .reference(let object)? = context.value(of: self, slot: slot)
+        else { return nil }
+        return context.target(of: self, slot: slot, object) as? Target
+    }
+
+    /// Sets a to-one relationship and keeps its inverse equal. For accessors only.
+    public func setStoredValue<Target>(
+        _ value: Target?, _ column: ToOneColumn<Self, Target>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
+    ) {
+        guard let context = storage.core.context else { return }
+        context.setToOne(self, checkedSlot(column._definition), to: value)
+    }
+
+    /// A to-many relationship. Reads nothing yet. For accessors only.
+    public func storedValue<Target>(
+        _ column: ToManyColumn<Self, Target>, _ keyPath: @autoclosure () -> KeyPath<Self, ToMany<Target>>
+    ) -> ToMany<Target> {
+        let slot = checkedSlot(column.definition)
+        track(keyPath(), slot)
+        return ToMany(owner: self, slot: slot)
+    }
+
+    @usableFromInline func carefulValue<Value: StorableValue>(
+        _ column: Column<Self, Value>, _ keyPath: KeyPath<Self, Value>
+    ) -> Value {
+        let slot = checkedSlot(column.definition)
+        track(keyPath, slot)
+        guard let stored = looseValue(slot) else { return Value.zeroValue }
+        if stored == .null, !Value.isOptional { return Value.zeroValue }
+        guard let value = Value(stored: stored) else {
+            storage.core.context?.noteUnreadable(self, slot: slot)
+            return Value.zeroValue
+        }
+        return value
+    }
+
+    /// The value with or without a context: an object that outlived its context keeps its last values.
+    private func looseValue(_ slot: Int) -> StoredValue? {
+        if let context = storage.core.context { return context.value(of: self, slot: slot) }
+        if let edited = storage.edits?.values[slot] { return edited }
+        return try? storage.row?.value(storage.model.columns[slot])
+    }
+
+    private func set(_ value: StoredValue, slot: Int) {
+        storage.core.context?.set(value, of: self, slot: slot)
+    }
+
+    func track<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>, _ slot: Int) {
+        guard storage.core.observes else { return }
+        let observation: ObjectObservation
+        if let known = storage.observation {
+            observation = known
+        } else {
+            observation = ObjectObservation()
+            storage.observation = observation
+        }
+        observation.access(self, keyPath(), slot: slot)
+    }
+
+    private func checkedSlot(_ definition: PropertyDefinition) -> Int {
+        let slot = definition.slot
+        precondition(
+            slot >= 0,
+            "\(Self.entityName).\(definition.name) is not in Columns, or columns is not a static let")
+        return slot
+    }
+}

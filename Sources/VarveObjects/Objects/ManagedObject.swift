@@ -1,0 +1,135 @@
+// The protocol of stored classes, with creation, identity and state.
+//
+// Invariants
+// - Identity, state and description load nothing (F2).
+
+public import Observation
+import VarveBase
+import VarveRecords
+
+/// A class whose instances are kept in a store.
+///
+/// The macro `@Entity` writes everything but the conformance itself; a class written by hand follows the
+/// same shape: a `Columns` struct, a `storage`, and one accessor per property that calls `storedValue`
+/// and `setStoredValue`. Objects belong to their context and are not Sendable; pass `id` or `snapshot()`.
+public protocol ManagedObject: AnyObject, Hashable, Identifiable, Observable, SendableMetatype
+where ID == TypedObjectID<Self> {
+    /// The entity's columns, as stored properties in their order.
+    associatedtype Columns: Sendable
+    /// The entity's name, as it is stored.
+    static var entityName: String { get }
+    /// The name that a store may still have the entity under.
+    static var originalEntityName: String? { get }
+    /// The entity's columns: a `static let`.
+    static var columns: Columns { get }
+    /// Indexes beyond those of relationships and constraints.
+    static var indexes: [EntityIndex] { get }
+    /// Combinations of properties that no two objects may share.
+    static var uniqueConstraints: [EntityConstraint] { get }
+    /// What the library keeps in the object.
+    var storage: ObjectStorage { get set }
+    /// Makes an object around its storage. Apps call `init(in:)`.
+    init(storage: consuming ObjectStorage)
+
+    /// Called at save for each inserted and changed object; each `report.fail` makes the save fail.
+    func validate(_ report: inout ValidationReport)
+    /// Called once, when the object was made with `init(in:)`.
+    func awakeFromInsert()
+    /// Called each time a fault was filled.
+    func awakeFromFetch()
+    /// Called before a save writes the object. Edits made here are saved too.
+    func willSave()
+    /// Called after a save wrote the object.
+    func didSave()
+    /// Called before delete rules run for the object.
+    func prepareForDeletion()
+    /// Called when the object's values were dropped.
+    func didTurnIntoFault()
+}
+
+extension ManagedObject {
+    /// Not renamed.
+    public static var originalEntityName: String? { nil }
+    /// None.
+    public static var indexes: [EntityIndex] { [] }
+    /// None.
+    public static var uniqueConstraints: [EntityConstraint] { [] }
+    /// Nothing to check.
+    public func validate(_ report: inout ValidationReport) {}
+    /// Nothing to do.
+    public func awakeFromInsert() {}
+    /// Nothing to do.
+    public func awakeFromFetch() {}
+    /// Nothing to do.
+    public func willSave() {}
+    /// Nothing to do.
+    public func didSave() {}
+    /// Nothing to do.
+    public func prepareForDeletion() {}
+    /// Nothing to do.
+    public func didTurnIntoFault() {}
+}
+
+extension ManagedObject {
+    /// Makes a new object in `context`. It has its permanent ID at once, its defaults, and is written by
+    /// the context's next save. The context keeps it until then.
+    public init(in context: ManagedObjectContext) {
+        self.init(storage: context.storageForInsert(Self.self))
+        context.registerInserted(self)
+        awakeFromInsert()
+    }
+
+    /// The object's permanent identity. No I/O.
+    public var objectID: ManagedObjectID {
+        ManagedObjectID(
+            store: storage.core.container.identity, entity: storage.model.record.id,
+            object: storage.object)
+    }
+
+    /// The object's permanent identity, typed by its entity. No I/O.
+    public var id: TypedObjectID<Self> { TypedObjectID(objectID) }
+
+    /// Whether the values are not in memory. True says nothing about the row cache:
+    /// `container.isRowCached(_:)` does.
+    public var isFault: Bool { storage.row == nil && !storage.state.contains(.inserted) }
+
+    /// Whether the object was made in its context and is not saved yet.
+    public var isInserted: Bool { storage.state.contains(.inserted) }
+
+    /// Whether a saved object has unsaved edits.
+    public var isUpdated: Bool {
+        storage.state.contains(.updated) && storage.state.isDisjoint(with: [.inserted, .deleted])
+    }
+
+    /// Whether the next save deletes the object, or its row is gone already.
+    public var isDeleted: Bool { !storage.state.isDisjoint(with: [.deleted, .gone]) }
+
+    /// Whether the next save writes anything for the object.
+    public var hasChanges: Bool {
+        !storage.state.isDisjoint(with: [.inserted, .updated, .deleted])
+    }
+
+    /// The context that the object belongs to; nil once that is gone or was reset.
+    public var context: ManagedObjectContext? {
+        storage.state.contains(.invalid) ? nil : storage.core.context
+    }
+
+    /// The failure of the last implicit read of this object, until one succeeds.
+    public var readFailure: StoreError? {
+        storage.core.context?.failures[storage.object]
+    }
+
+    /// Entity, number and state. Loads nothing.
+    public var description: String {
+        let state =
+            isInserted
+            ? "inserted" : isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
+        return "\(storage.model.name)/\(storage.object.rawValue) (\(state))"
+    }
+
+    /// Two references to the same object.
+    public static func == (left: Self, right: Self) -> Bool { left === right }
+
+    /// By identity of the object in memory.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,112 @@
+// What every managed object holds: its identity, its row, its edits. One allocation per object.
+//
+// Invariants
+// - `row` is pinned in the row cache exactly as long as it stands here.
+// - `deinit` may run on any thread, so it touches only what is Sendable: the release queue.
+// - `edits` of an inserted object hold a value for every column; those of another one only what changed.
+
+public import Observation
+import Synchronization
+public import VarveBase
+public import VarveRecords
+
+/// The part of a managed object that the library owns. An entity stores it and hands it on; it has no
+/// members for apps.
+public struct ObjectStorage: ~Copyable {
+    @usableFromInline let core: ContextCore
+    @usableFromInline let model: EntityModel
+    @usableFromInline let object: ObjectID
+    @usableFromInline var row: CachedRow?
+    @usableFromInline var edits: ObjectEdits?
+    /// To-many relationships read so far.
+    var related: [RelatedList]?
+    /// Made at the first read in an observing context.
+    var observation: ObjectObservation?
+    var state: ObjectState
+
+    init(core: ContextCore, model: EntityModel, object: ObjectID, state: ObjectState = []) {
+        self.core = core
+        self.model = model
+        self.object = object
+        self.state = state
+    }
+
+    deinit {
+        if !state.contains(.invalid) { core.releases.objectDied(object, row) }
+    }
+
+    /// The row and the column behind a slot, when nothing stands in the way: no edit, no observer.
+    @inlinable borrowing func plain(_ slot: Int) -> (row: CachedRow, column: ColumnID)? {
+        guard edits == nil, let row, !core.observes else { return nil }
+        return (row, model.columns[slot])
+    }
+}
+
+/// Where an object stands between its context and the store.
+@usableFromInline struct ObjectState: OptionSet, Sendable {
+    @usableFromInline let rawValue: UInt8
+    @usableFromInline init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Made in this context and not saved yet.
+    static let inserted = ObjectState(rawValue: 1)
+    /// Has unsaved edits of its own.
+    static let updated = ObjectState(rawValue: 2)
+    /// To be deleted by the next save.
+    static let deleted = ObjectState(rawValue: 4)
+    /// Its row is gone: another context deleted it, or this one did and saved.
+    static let gone = ObjectState(rawValue: 8)
+    /// Its context was reset, or its insertion rolled back.
+    static let invalid = ObjectState(rawValue: 16)
+    /// `willSave` of the running save was called.
+    static let announced = ObjectState(rawValue: 32)
+}
+
+/// Unsaved values of one object, by slot.
+@usableFromInline final class ObjectEdits {
+    var values: [StoredValue?]
+    /// Slots that the app set, as opposed to defaults of a new object. Slots from 63 on share a bit.
+    private var assigned: UInt64 = 0
+
+    init(count: Int) { values = Array(repeating: nil, count: count) }
+
+    func assign(_ slot: Int) { assigned |= 1 << UInt64(min(slot, 63)) }
+
+    func isAssigned(_ slot: Int) -> Bool { assigned & (1 << UInt64(min(slot, 63))) != 0 }
+
+    var isEmpty: Bool { values.allSatisfy { $0 == nil } }
+}
+
+/// The members of a to-many relationship, as one commit has them.
+struct RelatedList {
+    var slot: Int
+    var commit: CommitNumber
+    var ids: [ObjectID]
+}
+
+/// Who is told about changes of one object.
+final class ObjectObservation {
+    let registrar = ObservationRegistrar()
+    /// For each slot that was read: how to announce its change. True: before; false: after.
+    private var announcers: [Int: (any ManagedObject, Bool) -> Void] = [:]
+
+    func access<Object: ManagedObject, Value>(
+        _ object: Object, _ keyPath: KeyPath<Object, Value>, slot: Int
+    ) {
+        if announcers[slot] == nil {
+            announcers[slot] = { [registrar] subject, isBefore in
+                guard let subject = subject as? Object else { return }
+                if isBefore {
+                    registrar.willSet(subject, keyPath: keyPath)
+                } else {
+                    registrar.didSet(subject, keyPath: keyPath)
+                }
+            }
+        }
+        registrar.access(object, keyPath: keyPath)
+    }
+
+    /// Announces a change of these slots; nil: of all that were read.
+    func announce(_ object: any ManagedObject, _ slots: [Int]?, isBefore: Bool) {
+        for slot in slots ?? announcers.keys.sorted() { announcers[slot]?(object, isBefore) }
+    }
+}

@@ -1,0 +1,139 @@
+// A to-many relationship of one object, as a collection that loads its members one by one.
+//
+// Invariants
+// - Holding it reads nothing. `ids`, `count` and `contains` ask the relationship's index only; each
+//   member is a fault of its own (F5).
+
+import VarveBase
+import VarveRecords
+
+/// The members of a to-many relationship: a live view on its owner. Unordered ones come by object ID.
+///
+/// Adding and removing load neither the other members nor, as far as the inverse allows, the added one.
+public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
+    let owner: any ManagedObject
+    let slot: Int
+
+    private var context: ManagedObjectContext? { owner.context }
+
+    /// A read of the relationship that fails is remembered like that of a property.
+    private func reading<Value>(
+        _ fallback: Value, _ body: (ManagedObjectContext) throws(StoreError) -> Value
+    ) -> Value {
+        guard let context else { return fallback }
+        do throws(StoreError) {
+            return try body(context)
+        } catch {
+            context.note(error, owner)
+            return fallback
+        }
+    }
+
+    private var members: [ObjectID] {
+        reading([]) { context throws(StoreError) in try context.members(of: owner, slot: slot) }
+    }
+
+    /// The members' IDs. Reads the relationship only, once per commit.
+    public var ids: [Target.ID] {
+        guard let context, let model = context.container.schema.entity(of: Target.self) else {
+            return []
+        }
+        let (store, entity) = (context.container.identity, model.record.id)
+        return members.map {
+            TypedObjectID(ManagedObjectID(store: store, entity: entity, object: $0))
+        }
+    }
+
+    /// How many members there are. Loads none of them.
+    public var count: Int {
+        reading(0) { context throws(StoreError) in
+            try context.memberCount(of: owner, slot: slot)
+        }
+    }
+
+    /// Whether there is none.
+    public var isEmpty: Bool { count == 0 }
+    /// 0.
+    public var startIndex: Int { 0 }
+    /// The number of members.
+    public var endIndex: Int { members.count }
+
+    /// A member: a registered object or a fault.
+    public subscript(index: Int) -> Target {
+        let id = members[index]
+        guard let context, let model = context.container.schema.entity(of: Target.self),
+            let object = context.object(id, model) as? Target
+        else { preconditionFailure("the object's context is gone") }
+        return object
+    }
+
+    /// Whether `target` is a member. Asks the index only.
+    public func contains(_ target: Target) -> Bool {
+        reading(false) { context throws(StoreError) in
+            try context.isMember(target.storage.object, of: owner, slot: slot)
+        }
+    }
+
+    /// Reads the relationship: the throwing way to do what `ids` does.
+    public func load() throws {
+        guard let context else { return }
+        _ = try context.members(of: owner, slot: slot)
+    }
+
+    /// Adds an object at the end, unless it is a member already. Loads no other member.
+    public func append(_ target: Target) {
+        context?.addMember(target, to: owner, slot: slot)
+    }
+
+    /// Adds objects at the end.
+    public func append(contentsOf targets: some Sequence<Target>) {
+        for target in targets { append(target) }
+    }
+
+    /// Adds an object at a position, or moves it there. The position counts in an ordered relationship
+    /// only.
+    public func insert(_ target: Target, at index: Int) {
+        guard let context else { return }
+        context.addMember(target, to: owner, slot: slot)
+        guard owner.storage.model.properties[slot].relationship?.isOrdered == true else { return }
+        let id = target.storage.object
+        var ids = members.filter { $0 != id }
+        ids.insert(id, at: Swift.min(Swift.max(index, 0), ids.count))
+        context.arrange(ids, of: owner, slot: slot)
+    }
+
+    /// Removes an object, if it is a member.
+    public func remove(_ target: Target) {
+        context?.removeMember(target, from: owner, slot: slot)
+    }
+
+    /// Removes all members.
+    public func removeAll() {
+        for target in Array(self) { remove(target) }
+    }
+
+    /// Makes these objects the members; in an ordered relationship in this order.
+    public func replaceAll(with targets: [Target]) {
+        guard let context else { return }
+        let wanted = Set(targets.map(\.storage.object))
+        for target in Array(self) where !wanted.contains(target.storage.object) { remove(target) }
+        append(contentsOf: targets)
+        if owner.storage.model.properties[slot].relationship?.isOrdered == true {
+            var seen: Set<ObjectID> = []
+            let ids = targets.map(\.storage.object).filter { seen.insert($0).inserted }
+            context.arrange(ids, of: owner, slot: slot)
+        }
+    }
+}
+
+extension ManagedObject {
+    /// Whether a to-many relationship was not read yet. Loads nothing.
+    public func hasFault<Target>(_ column: ToManyColumn<Self, Target>) -> Bool {
+        storage.core.context?.hasFault(self, slot: column.definition.slot) ?? true
+    }
+
+    /// Whether the object that a to-one relationship leads to is a fault, or not known yet. Loads nothing.
+    public func hasFault<Target>(_ column: ToOneColumn<Self, Target>) -> Bool {
+        storage.core.context?.hasFault(self, slot: column._definition.slot) ?? true
+    }
+}

@@ -1,0 +1,332 @@
+// The typed filter: comparisons of columns, joined by &&, || and !.
+//
+// Semantics: those of VarveRecords/Queries/Predicate.swift. nil == nil is true; an order against nil is
+// false; NaN equals itself; texts compare by their UTF-8 bytes.
+
+import VarveBase
+import VarveRecords
+
+/// A filter over the objects of one entity.
+public struct TypedPredicate<Root: ManagedObject>: Hashable, Sendable {
+    let predicate: Predicate
+
+    init(_ predicate: Predicate) { self.predicate = predicate }
+
+    /// True for every object.
+    public static var always: TypedPredicate { TypedPredicate(.always) }
+    /// True for none.
+    public static var never: TypedPredicate { TypedPredicate(.never) }
+
+    /// Both.
+    public static func && (left: TypedPredicate, right: TypedPredicate) -> TypedPredicate {
+        var terms: [Predicate] = []
+        for side in [left.predicate, right.predicate] {
+            if case .and(let inner) = side { terms += inner } else { terms.append(side) }
+        }
+        return TypedPredicate(.and(terms))
+    }
+
+    /// At least one of them.
+    public static func || (left: TypedPredicate, right: TypedPredicate) -> TypedPredicate {
+        var terms: [Predicate] = []
+        for side in [left.predicate, right.predicate] {
+            if case .or(let inner) = side { terms += inner } else { terms.append(side) }
+        }
+        return TypedPredicate(.or(terms))
+    }
+
+    /// The opposite.
+    public static prefix func ! (operand: TypedPredicate) -> TypedPredicate {
+        TypedPredicate(.not(operand.predicate))
+    }
+}
+
+extension Column {
+    var path: PropertyPath { definition.path }
+
+    func compare(_ comparison: Comparison, _ value: StoredValue) -> TypedPredicate<Root> {
+        TypedPredicate(.compare(path, comparison, value))
+    }
+
+    func compare(_ comparison: Comparison, _ other: PropertyPath) -> TypedPredicate<Root> {
+        TypedPredicate(.compareProperties(path, comparison, other))
+    }
+
+    func match(_ kind: TextMatch, _ text: String, _ ignoringCase: Bool) -> TypedPredicate<Root> {
+        TypedPredicate(.text(path, kind, text, ignoringCase: ignoringCase))
+    }
+}
+
+extension Column where Value: FilterableValue {
+    /// The attribute has this value.
+    public static func == (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.equal, value.stored)
+    }
+
+    /// The attribute has another value.
+    public static func != (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.notEqual, value.stored)
+    }
+
+    /// Both attributes have the same value.
+    public static func == (column: Column, other: Column) -> TypedPredicate<Root> {
+        column.compare(.equal, other.path)
+    }
+
+    /// The attributes have different values.
+    public static func != (column: Column, other: Column) -> TypedPredicate<Root> {
+        column.compare(.notEqual, other.path)
+    }
+
+    /// The attribute has one of these values.
+    public func isIn(_ values: some Sequence<Value>) -> TypedPredicate<Root> {
+        TypedPredicate(.isIn(path, values.map(\.stored)))
+    }
+}
+
+extension Column where Value: OrderedValue {
+    /// Below the value.
+    public static func < (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.less, value.stored)
+    }
+
+    /// Not above the value.
+    public static func <= (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.lessOrEqual, value.stored)
+    }
+
+    /// Above the value.
+    public static func > (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.greater, value.stored)
+    }
+
+    /// Not below the value.
+    public static func >= (column: Column, value: Value) -> TypedPredicate<Root> {
+        column.compare(.greaterOrEqual, value.stored)
+    }
+
+    /// Below the other attribute.
+    public static func < (column: Column, other: Column) -> TypedPredicate<Root> {
+        column.compare(.less, other.path)
+    }
+
+    /// Above the other attribute.
+    public static func > (column: Column, other: Column) -> TypedPredicate<Root> {
+        column.compare(.greater, other.path)
+    }
+}
+
+extension Column {
+    /// Below the value; nil is not.
+    public static func < <Wrapped: OrderedValue>(
+        column: Column, value: Wrapped
+    ) -> TypedPredicate<Root> where Value == Wrapped? {
+        column.compare(.less, value.stored)
+    }
+
+    /// Not above the value; nil is not.
+    public static func <= <Wrapped: OrderedValue>(
+        column: Column, value: Wrapped
+    ) -> TypedPredicate<Root> where Value == Wrapped? {
+        column.compare(.lessOrEqual, value.stored)
+    }
+
+    /// Above the value; nil is not.
+    public static func > <Wrapped: OrderedValue>(
+        column: Column, value: Wrapped
+    ) -> TypedPredicate<Root> where Value == Wrapped? {
+        column.compare(.greater, value.stored)
+    }
+
+    /// Not below the value; nil is not.
+    public static func >= <Wrapped: OrderedValue>(
+        column: Column, value: Wrapped
+    ) -> TypedPredicate<Root> where Value == Wrapped? {
+        column.compare(.greaterOrEqual, value.stored)
+    }
+}
+
+/// A text or an optional one: what text filters take.
+public protocol TextualValue: StorableValue {}
+extension String: TextualValue {}
+extension String?: TextualValue {}
+
+extension Column where Value: TextualValue {
+    /// The text begins with `text`. Case counts, by the UTF-8 bytes, unless `ignoringCase`.
+    public func hasPrefix(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
+        match(.hasPrefix, text, ignoringCase)
+    }
+
+    /// The text ends with `text`.
+    public func hasSuffix(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
+        match(.hasSuffix, text, ignoringCase)
+    }
+
+    /// The text has `text` somewhere in it.
+    public func contains(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
+        match(.contains, text, ignoringCase)
+    }
+
+    /// The text is `text`, upper and lower case being the same, without locale.
+    public func equalsIgnoringCase(_ text: String) -> TypedPredicate<Root> {
+        match(.equal, text, true)
+    }
+}
+
+/// `== nil` where the value itself cannot be compared.
+extension Column where Value == Blob? {
+    /// There is no blob.
+    public static func == (
+        column: Column, nothing: _OptionalNilComparisonType
+    ) -> TypedPredicate<Root> {
+        column.compare(.equal, .null)
+    }
+
+    /// There is a blob.
+    public static func != (
+        column: Column, nothing: _OptionalNilComparisonType
+    ) -> TypedPredicate<Root> {
+        column.compare(.notEqual, .null)
+    }
+
+    /// The blob's length in bytes, nil without a blob.
+    public var length: Column<Root, Int?> { Column<Root, Int?>(definition: part(.blobLength)) }
+
+    /// The blob's SHA-256, nil without a blob.
+    public var digest: Column<Root, BlobDigest?> {
+        Column<Root, BlobDigest?>(definition: part(.blobDigest))
+    }
+
+    private func part(_ part: PropertyPath.Part) -> PropertyDefinition {
+        PropertyDefinition(
+            path: PropertyPath(path.names, part: part), originalName: nil, kind: definition.kind)
+    }
+}
+
+extension ToOneColumn {
+    /// The relationship leads to this object.
+    public static func == (column: ToOneColumn, target: Target) -> TypedPredicate<Root> {
+        column == target.id
+    }
+
+    /// The relationship leads to the object with this ID.
+    public static func == (column: ToOneColumn, id: Target.ID) -> TypedPredicate<Root> {
+        TypedPredicate(
+            .compare(column._definition.path, .equal, .reference(id.objectID.object)))
+    }
+
+    /// The relationship leads elsewhere, or nowhere.
+    public static func != (column: ToOneColumn, target: Target) -> TypedPredicate<Root> {
+        !(column == target.id)
+    }
+
+    /// The relationship leads nowhere.
+    public static func == (
+        column: ToOneColumn, nothing: _OptionalNilComparisonType
+    ) -> TypedPredicate<Root> {
+        TypedPredicate(.compare(column._definition.path, .equal, .null))
+    }
+
+    /// The relationship leads to some object.
+    public static func != (
+        column: ToOneColumn, nothing: _OptionalNilComparisonType
+    ) -> TypedPredicate<Root> {
+        TypedPredicate(.compare(column._definition.path, .notEqual, .null))
+    }
+}
+
+extension ToManyColumn {
+    /// At least one of the objects matches.
+    public func any(
+        _ filter: (Target.Columns) -> TypedPredicate<Target>
+    ) -> TypedPredicate<Root> {
+        TypedPredicate(.any(definition.path, filter(Target.columns).predicate))
+    }
+
+    /// Every object matches; true when there is none.
+    public func all(
+        _ filter: (Target.Columns) -> TypedPredicate<Target>
+    ) -> TypedPredicate<Root> {
+        TypedPredicate(.all(definition.path, filter(Target.columns).predicate))
+    }
+
+    /// The relationship has this object.
+    public func contains(_ target: Target) -> TypedPredicate<Root> {
+        TypedPredicate(
+            .any(
+                definition.path,
+                .compare(.object, .equal, .reference(target.objectID.object))))
+    }
+
+    /// How many objects there are, to be compared with a number.
+    public var count: RelatedCount<Root> {
+        RelatedCount(path: definition.path, filter: .always)
+    }
+
+    /// How many objects match, to be compared with a number.
+    public func count(
+        where filter: (Target.Columns) -> TypedPredicate<Target>
+    ) -> RelatedCount<Root> {
+        RelatedCount(path: definition.path, filter: filter(Target.columns).predicate)
+    }
+}
+
+/// The number of objects of a to-many relationship, in a filter.
+public struct RelatedCount<Root: ManagedObject>: Sendable {
+    let path: PropertyPath
+    let filter: Predicate
+
+    private func compare(_ comparison: Comparison, _ number: Int) -> TypedPredicate<Root> {
+        TypedPredicate(.count(path, filter, comparison, number))
+    }
+
+    /// Exactly so many.
+    public static func == (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.equal, number)
+    }
+    /// Any other number.
+    public static func != (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.notEqual, number)
+    }
+    /// Fewer.
+    public static func < (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.less, number)
+    }
+    /// At most so many.
+    public static func <= (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.lessOrEqual, number)
+    }
+    /// More.
+    public static func > (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.greater, number)
+    }
+    /// At least so many.
+    public static func >= (count: RelatedCount, number: Int) -> TypedPredicate<Root> {
+        count.compare(.greaterOrEqual, number)
+    }
+}
+
+extension BlobDigest: FilterableValue {
+    /// As its 32 bytes.
+    public static var attributeType: AttributeType { .data }
+    /// All zero.
+    public static var zeroValue: BlobDigest { BlobDigest(0, 0, 0, 0) }
+
+    /// From 32 stored bytes.
+    public init?(stored: StoredValue) {
+        guard case .data(let bytes) = stored, bytes.count == 32 else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            bytes[index * 8..<index * 8 + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        self.init(word(0), word(1), word(2), word(3))
+    }
+
+    /// 32 stored bytes.
+    public var stored: StoredValue {
+        let (first, second, third, fourth) = words
+        return .data(
+            [first, second, third, fourth].flatMap { word in
+                (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
+            })
+    }
+}

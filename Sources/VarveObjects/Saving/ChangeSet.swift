@@ -1,0 +1,79 @@
+// What one save is about to write, gathered from a context in a fixed order.
+//
+// Invariants
+// - Objects stand in the order of their IDs, relationships in that of owner and slot: no dictionary
+//   order reaches the store.
+
+import VarveBase
+import VarveRecords
+
+/// The unsaved edits of a context, sorted.
+struct ChangeSet {
+    var inserted: [any ManagedObject] = []
+    var updated: [any ManagedObject] = []
+    var deleted: [any ManagedObject] = []
+    var relationships: [ToManyEdit] = []
+    var denials: [StoreError.Detail] = []
+
+    var isEmpty: Bool {
+        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && relationships.isEmpty
+    }
+}
+
+extension ManagedObjectContext {
+    /// Throws when nothing may be saved at all: read-only, closed, objects of two contexts joined.
+    func checkSavable() throws(StoreError) {
+        if container.options.isReadOnly {
+            throw StoreError(
+                .readOnly, "the store was opened for reading only",
+                place: .init(store: container.place),
+                suggestion: "Open it without isReadOnly to write.")
+        }
+        if let misuse { throw misuse }
+    }
+
+    /// Runs delete rules and calls `willSave`, which may change more objects, until nothing is added.
+    func applyDeleteRules() {
+        processPendingChanges()
+        var isSettled = false
+        while !isSettled {
+            isSettled = true
+            for object in changed.sorted(by: { $0.key < $1.key }).map(\.value)
+            where !object.storage.state.contains(.announced) {
+                object.storage.state.insert(.announced)
+                object.willSave()
+                isSettled = false
+            }
+            processPendingChanges()
+        }
+    }
+
+    /// Collects the edits, sorted. Throws if an implicit read failed: edits may rest on what was never
+    /// read.
+    func gatherChanges() throws(StoreError) -> ChangeSet {
+        if let failure = failureList.first {
+            throw StoreError(
+                .contextFailed,
+                "a value could not be read earlier, and edits may rest on it: "
+                    + failure.error.message,
+                place: failure.error.place, cause: failure.error,
+                suggestion: "rollback() drops the edits; acknowledgeReadFailures() keeps those of "
+                    + "other objects.")
+        }
+        var changes = ChangeSet()
+        for (_, object) in changed.sorted(by: { $0.key < $1.key }) {
+            if object.storage.state.contains(.deleted) {
+                changes.deleted.append(object)
+            } else if object.isInserted {
+                changes.inserted.append(object)
+            } else {
+                changes.updated.append(object)
+            }
+        }
+        changes.relationships = toManyEdits.sorted {
+            ($0.key.owner, $0.key.slot) < ($1.key.owner, $1.key.slot)
+        }.map(\.value)
+        changes.denials = standingDenials()
+        return changes
+    }
+}

@@ -1,0 +1,65 @@
+// Checks before a save: required values, and what the objects say themselves (D3).
+
+import VarveBase
+import VarveRecords
+
+/// Collects what is wrong with one object. Given to `validate(_:)`.
+public struct ValidationReport {
+    let entity: String
+    let object: ManagedObjectID
+    private(set) var failures: [StoreError.Detail] = []
+
+    init(entity: String, object: ManagedObjectID) {
+        self.entity = entity
+        self.object = object
+    }
+
+    /// Notes that a property, or the object as a whole, must not be saved like this.
+    /// - Parameters:
+    ///   - property: its name; empty for the object as a whole.
+    ///   - reason: what is wrong, without the value.
+    public mutating func fail(_ property: String, _ reason: String) {
+        failures.append(
+            StoreError.Detail(
+                code: .invalid,
+                message: property.isEmpty ? reason : "\(property) \(reason)",
+                place: StoreError.Place(
+                    entity: entity, attribute: property.isEmpty ? nil : property, object: object),
+                objects: [object]))
+    }
+
+    mutating func miss(_ property: String) {
+        failures.append(
+            StoreError.Detail(
+                code: .missingValue, message: "\(property) must have a value",
+                place: StoreError.Place(entity: entity, attribute: property, object: object),
+                objects: [object]))
+    }
+}
+
+extension ManagedObjectContext {
+    /// All failures of all objects, in one error.
+    func validate(_ changes: ChangeSet) throws(StoreError) {
+        var details: [StoreError.Detail] = changes.denials
+        for object in changes.inserted + changes.updated {
+            let model = object.storage.model
+            var report = ValidationReport(entity: model.name, object: object.objectID)
+            for (slot, property) in model.properties.enumerated() {
+                guard let attribute = property.attribute, !attribute.isOptional,
+                    object.storage.edits?.values[slot] == .null
+                else { continue }
+                report.miss(property.name)
+            }
+            object.validate(&report)
+            details += report.failures
+        }
+        guard let first = details.first else { return }
+        let code = Set(details.map(\.code)).count == 1 ? first.code : .invalid
+        throw StoreError(
+            code,
+            details.count == 1
+                ? first.message : "\(details.count) checks failed; the first: \(first.message)",
+            place: first.place, details: details,
+            suggestion: "Nothing was saved; the edits stand.")
+    }
+}

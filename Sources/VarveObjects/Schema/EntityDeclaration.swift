@@ -1,0 +1,150 @@
+// Reads what an entity class declares and turns it into the records layer's description.
+//
+// Invariants
+// - The order of the properties is the order of declaration in `Columns`. Reading an entity gives each
+//   property its slot; it does so with the same result any number of times.
+
+import Synchronization
+import VarveBase
+import VarveRecords
+
+enum EntityDeclaration {
+    /// The properties of an entity, by slot.
+    static func properties(of type: any ManagedObject.Type) -> [PropertyDefinition] {
+        func read<Entity: ManagedObject>(_: Entity.Type) -> [PropertyDefinition] {
+            Mirror(reflecting: Entity.columns).children.compactMap {
+                ($0.value as? any AnyProperty)?.anyDefinition
+            }
+        }
+        let properties = read(type)
+        for (slot, property) in properties.enumerated() {
+            property.slotNumber.store(slot, ordering: .relaxed)
+        }
+        return properties
+    }
+
+    /// The schema as the records layer takes it. Inverses that one side declares are completed on the
+    /// other.
+    static func describe(
+        _ schema: any VersionedSchema.Type
+    ) throws(StoreError) -> SchemaDescription {
+        guard let version = UInt32(exactly: schema.version) else {
+            throw invalid(["the schema's version \(schema.version) is out of range"])
+        }
+        var problems: [String] = []
+        let types = schema.entities
+        let names = types.map { $0.entityName }
+        for name in Set(names) where names.filter({ $0 == name }).count > 1 {
+            problems.append("two entities are called \(name)")
+        }
+        var inverses: [[String]: String] = [:]
+        for type in types {
+            for property in properties(of: type) {
+                guard let relationship = property.relationshipDefinition,
+                    let inverse = relationship.inverse
+                else { continue }
+                let target = relationship.target.entityName
+                let here = [type.entityName, property.name]
+                let back = [target, inverse]
+                if let known = inverses[here], known != inverse {
+                    problems.append("\(here.joined(separator: ".")) has two inverses")
+                }
+                inverses[here] = inverse
+                if let known = inverses[back], known != property.name {
+                    problems.append("\(back.joined(separator: ".")) has two inverses")
+                }
+                inverses[back] = property.name
+            }
+        }
+        let entities = types.map { type in
+            describe(type, known: names, inverses: inverses, problems: &problems)
+        }
+        guard problems.isEmpty else { throw invalid(problems.sorted()) }
+        return SchemaDescription(version: version, entities: entities)
+    }
+
+    private static func describe(
+        _ type: any ManagedObject.Type, known: [String], inverses: [[String]: String],
+        problems: inout [String]
+    ) -> EntityDescription {
+        var attributes: [AttributeDescription] = []
+        var relationships: [RelationshipDescription] = []
+        for property in properties(of: type) {
+            switch property.kind {
+            case .attribute(let attribute):
+                attributes.append(
+                    AttributeDescription(
+                        name: property.name, originalName: property.originalName,
+                        type: attribute.type, isOptional: attribute.isOptional,
+                        defaultValue: attribute.makeDefault?() ?? .null,
+                        externalLimit: attribute.externalLimit))
+            case .toOne(let relationship), .toMany(let relationship):
+                let target = relationship.target.entityName
+                if !known.contains(target) {
+                    problems.append(
+                        "\(type.entityName).\(property.name) leads to \(target), "
+                            + "which the schema does not list")
+                }
+                relationships.append(
+                    RelationshipDescription(
+                        name: property.name, originalName: property.originalName, target: target,
+                        inverse: inverses[[type.entityName, property.name]],
+                        isToMany: property.isToMany, isOrdered: relationship.isOrdered,
+                        deleteRule: relationship.deleteRule.recordRule))
+            }
+        }
+        return EntityDescription(
+            name: type.entityName, originalName: type.originalEntityName, attributes: attributes,
+            relationships: relationships,
+            indexes: type.indexes.map { index in
+                IndexDescription(
+                    index.terms.map {
+                        IndexDescription.Term($0.name, isDescending: $0.isDescending)
+                    })
+            },
+            uniqueConstraints: type.uniqueConstraints.map {
+                UniqueConstraintDescription($0.properties, policy: $0.policy.recordPolicy)
+            })
+    }
+
+    private static func invalid(_ problems: [String]) -> StoreError {
+        StoreError(
+            .invalidSchema, "the schema contradicts itself: " + problems.joined(separator: "; "),
+            details: problems.map { .init(code: .invalidSchema, message: $0) },
+            suggestion: "Correct the entities' declarations.")
+    }
+}
+
+extension PropertyDefinition {
+    var relationshipDefinition: RelationshipDefinition? {
+        switch kind {
+        case .attribute: nil
+        case .toOne(let relationship), .toMany(let relationship): relationship
+        }
+    }
+
+    var isToMany: Bool {
+        if case .toMany = kind { true } else { false }
+    }
+}
+
+extension DeleteRule {
+    var recordRule: VarveRecords.DeleteRule {
+        switch self {
+        case .nullify: .nullify
+        case .cascade: .cascade
+        case .deny: .deny
+        case .noAction: .noAction
+        }
+    }
+}
+
+extension UniquenessPolicy {
+    var recordPolicy: VarveRecords.UniquenessPolicy {
+        switch self {
+        case .error: .error
+        case .upsert: .upsert
+        case .ignore: .ignore
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// An app's entities joined with the numbers that the opened store gave them.
+//
+// Invariants
+// - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same for
+//   every container of the process; columns are numbers of this store.
+
+import Synchronization
+public import VarveBase
+public import VarveRecords
+
+/// One entity of an opened container.
+@usableFromInline final class EntityModel: Sendable {
+    let type: any ManagedObject.Type
+    let name: String
+    let record: RecordEntity
+    /// By slot.
+    let properties: [PropertyModel]
+    /// By slot; `noColumn` for to-many relationships.
+    @usableFromInline let columns: [ColumnID]
+    /// Slots of relationships.
+    let relationshipSlots: [Int]
+    let slotsByColumn: [ColumnID: Int]
+
+    static let noColumn = ColumnID(.max)
+
+    init(type: any ManagedObject.Type, record: RecordEntity, properties: [PropertyModel]) {
+        self.type = type
+        self.name = record.name
+        self.record = record
+        self.properties = properties
+        self.columns = properties.map { $0.column ?? Self.noColumn }
+        self.relationshipSlots = properties.indices.filter { properties[$0].relationship != nil }
+        self.slotsByColumn = Dictionary(
+            properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    func slot(named name: String) -> Int? { properties.firstIndex { $0.name == name } }
+}
+
+/// One property of an entity.
+struct PropertyModel: Sendable {
+    let name: String
+    /// Nil for a to-many relationship.
+    let column: ColumnID?
+    let attribute: RecordAttribute?
+    /// Nil: the attribute must be set before a save.
+    let makeDefault: (@Sendable () -> StoredValue)?
+    let relationship: RelationshipModel?
+}
+
+/// One relationship of an entity.
+struct RelationshipModel: Sendable {
+    let record: RecordRelationship
+    let rule: DeleteRule
+    /// The relationship back: its slot in the target.
+    let inverseSlot: Int?
+    let inverseIsToMany: Bool
+
+    var isToMany: Bool { record.isToMany }
+    var isOrdered: Bool { record.isOrdered }
+    var target: EntityID { record.target }
+
+    /// Whether membership is kept in link rows.
+    var isLinked: Bool {
+        if case .link = record.storage { true } else { false }
+    }
+
+    /// Whether the targets' own column says who belongs here.
+    var isKeptByInverse: Bool { isToMany && inverseSlot != nil && !inverseIsToMany }
+}
+
+/// All entities of an opened container.
+final class SchemaModel: Sendable {
+    let entities: [EntityModel]
+    private let byID: [EntityID: EntityModel]
+    private let byType: [ObjectIdentifier: EntityModel]
+    /// For each entity, the to-one relationships without inverse that lead to it.
+    private let danglers: [EntityID: [(owner: EntityModel, slot: Int)]]
+
+    init(_ types: [any ManagedObject.Type], record: RecordSchema) throws(StoreError) {
+        var entities: [EntityModel] = []
+        for type in types {
+            guard let entity = record.entity(named: type.entityName) else {
+                throw StoreError(
+                    .unknownEntity, "the store has no entity \(type.entityName) after it was opened")
+            }
+            entities.append(try SchemaModel.model(of: type, entity, record))
+        }
+        self.entities = entities
+        byID = Dictionary(
+            entities.map { ($0.record.id, $0) }, uniquingKeysWith: { first, _ in first })
+        byType = Dictionary(
+            entities.map { (ObjectIdentifier($0.type), $0) }, uniquingKeysWith: { first, _ in first })
+        var danglers: [EntityID: [(owner: EntityModel, slot: Int)]] = [:]
+        for owner in entities {
+            for slot in owner.relationshipSlots {
+                guard let relationship = owner.properties[slot].relationship,
+                    !relationship.isToMany, relationship.inverseSlot == nil
+                else { continue }
+                danglers[relationship.target, default: []].append((owner, slot))
+            }
+        }
+        self.danglers = danglers
+    }
+
+    func entity(_ id: EntityID) -> EntityModel? { byID[id] }
+
+    func entity(of type: any ManagedObject.Type) -> EntityModel? { byType[ObjectIdentifier(type)] }
+
+    /// To-one relationships without inverse that lead to `entity`.
+    func incoming(_ entity: EntityID) -> [(owner: EntityModel, slot: Int)] {
+        danglers[entity] ?? []
+    }
+
+    private static func model(
+        of type: any ManagedObject.Type, _ entity: RecordEntity, _ record: RecordSchema
+    ) throws(StoreError) -> EntityModel {
+        var properties: [PropertyModel] = []
+        for definition in EntityDeclaration.properties(of: type) {
+            switch definition.kind {
+            case .attribute(let declared):
+                guard let attribute = entity.attribute(named: definition.name) else {
+                    throw missing(definition.name, entity)
+                }
+                properties.append(
+                    PropertyModel(
+                        name: definition.name, column: attribute.column, attribute: attribute,
+                        makeDefault: declared.makeDefault, relationship: nil))
+            case .toOne(let declared), .toMany(let declared):
+                guard let relationship = entity.relationship(named: definition.name) else {
+                    throw missing(definition.name, entity)
+                }
+                let inverse = relationship.inverse.flatMap { name in
+                    EntityDeclaration.properties(of: declared.target)
+                        .firstIndex { $0.name == name }
+                }
+                let back = relationship.inverse.flatMap {
+                    record.entity(relationship.target)?.relationship(named: $0)
+                }
+                var column: ColumnID?
+                if case .column(let id, _) = relationship.storage { column = id }
+                properties.append(
+                    PropertyModel(
+                        name: definition.name, column: column, attribute: nil, makeDefault: nil,
+                        relationship: RelationshipModel(
+                            record: relationship, rule: declared.deleteRule, inverseSlot: inverse,
+                            inverseIsToMany: back?.isToMany ?? false)))
+            }
+        }
+        return EntityModel(type: type, record: entity, properties: properties)
+    }
+
+    private static func missing(_ name: String, _ entity: RecordEntity) -> StoreError {
+        StoreError(
+            .unknownAttribute, "the store's \(entity.name) has no \(name) after it was opened",
+            place: .init(entity: entity.name, attribute: name))
+    }
+}

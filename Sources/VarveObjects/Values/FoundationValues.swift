@@ -1,0 +1,163 @@
+// Attribute types of Foundation: Date, UUID, URL, Data, Decimal.
+
+public import Foundation
+public import VarveBase
+public import VarveRecords
+
+extension Date: OrderedValue {
+    /// Stored as seconds since the reference date, exactly.
+    public static var attributeType: AttributeType { .date }
+    /// The reference date, 2001-01-01.
+    public static var zeroValue: Date { Date(timeIntervalSinceReferenceDate: 0) }
+
+    /// From a stored date.
+    public init?(stored: StoredValue) {
+        guard case .date(let seconds) = stored else { return nil }
+        self.init(timeIntervalSinceReferenceDate: seconds)
+    }
+
+    /// A stored date.
+    public var stored: StoredValue { .date(timeIntervalSinceReferenceDate) }
+
+    /// Without allocation.
+    public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Date?? {
+        guard let seconds = readable({ () throws(RecordError) in try row.date(column) }) else {
+            return .none
+        }
+        return .some(seconds.map { Date(timeIntervalSinceReferenceDate: $0) })
+    }
+}
+
+extension UUID: OrderedValue {
+    /// Stored as 16 bytes.
+    public static var attributeType: AttributeType { .uuid }
+    /// All zero.
+    public static var zeroValue: UUID { UUID(UUIDValue(high: 0, low: 0)) }
+
+    /// From a stored UUID.
+    public init?(stored: StoredValue) {
+        guard case .uuid(let value) = stored else { return nil }
+        self.init(value)
+    }
+
+    /// A stored UUID.
+    public var stored: StoredValue { .uuid(UUIDValue(self)) }
+
+    init(_ value: UUIDValue) {
+        func byte(_ word: UInt64, _ index: UInt64) -> UInt8 {
+            UInt8(truncatingIfNeeded: word >> (56 - 8 * index))
+        }
+        let (high, low) = (value.high, value.low)
+        self.init(
+            uuid: (
+                byte(high, 0), byte(high, 1), byte(high, 2), byte(high, 3),
+                byte(high, 4), byte(high, 5), byte(high, 6), byte(high, 7),
+                byte(low, 0), byte(low, 1), byte(low, 2), byte(low, 3),
+                byte(low, 4), byte(low, 5), byte(low, 6), byte(low, 7)
+            ))
+    }
+}
+
+extension UUIDValue {
+    init(_ uuid: UUID) {
+        func word(
+            _ bytes: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8)
+        ) -> UInt64 {
+            let upper =
+                UInt64(bytes.0) << 56 | UInt64(bytes.1) << 48 | UInt64(bytes.2) << 40
+                | UInt64(bytes.3) << 32
+            let lower =
+                UInt64(bytes.4) << 24 | UInt64(bytes.5) << 16 | UInt64(bytes.6) << 8
+                | UInt64(bytes.7)
+            return upper | lower
+        }
+        let all = uuid.uuid
+        self.init(
+            high: word((all.0, all.1, all.2, all.3, all.4, all.5, all.6, all.7)),
+            low: word((all.8, all.9, all.10, all.11, all.12, all.13, all.14, all.15)))
+    }
+}
+
+extension URL: OrderedValue {
+    /// Stored as its absolute text.
+    public static var attributeType: AttributeType { .url }
+    /// `about:blank`.
+    public static var zeroValue: URL {
+        URL(string: "about:blank") ?? URL(filePath: "/")
+    }
+
+    /// From a stored text.
+    public init?(stored: StoredValue) {
+        guard case .text(let text) = stored else { return nil }
+        self.init(string: text)
+    }
+
+    /// A stored text.
+    public var stored: StoredValue { .text(absoluteString) }
+
+    /// Orders by the text.
+    public static func < (left: URL, right: URL) -> Bool {
+        left.absoluteString < right.absoluteString
+    }
+}
+
+extension Data: FilterableValue {
+    /// Stored as its bytes.
+    public static var attributeType: AttributeType { .data }
+    /// Empty.
+    public static var zeroValue: Data { Data() }
+
+    /// From stored bytes.
+    public init?(stored: StoredValue) {
+        guard case .data(let bytes) = stored else { return nil }
+        self.init(bytes)
+    }
+
+    /// Stored bytes.
+    public var stored: StoredValue { .data([UInt8](self)) }
+}
+
+extension Decimal: OrderedValue {
+    /// Stored as sign, digits and exponent.
+    public static var attributeType: AttributeType { .decimal }
+    /// Zero.
+    public static var zeroValue: Decimal { 0 }
+
+    /// From a stored decimal; nil if out of `Decimal`'s range.
+    public init?(stored: StoredValue) {
+        guard case .decimal(let value) = stored, value.digits.count <= 38 else { return nil }
+        var significand: Decimal = 0
+        for digit in value.digits {
+            guard digit <= 9 else { return nil }
+            significand = significand * 10 + Decimal(Int(digit))
+        }
+        let exponent = Int(value.exponent)
+        guard (-128...127).contains(exponent) else { return nil }
+        self.init(
+            sign: value.isNegative ? .minus : .plus, exponent: exponent, significand: significand)
+    }
+
+    /// A stored decimal; not-a-number is null. A 39th digit, which only a few `Decimal`s have, is
+    /// cut off.
+    public var stored: StoredValue {
+        guard !isNaN else { return .null }
+        var exponent = self.exponent
+        var text = "\(magnitude.significand)"
+        if text.count > 38 {
+            text = String(text.prefix(38))
+            exponent += 1
+        }
+        var digits = text.utf8.map { $0 - UInt8(ascii: "0") }
+        while digits.last == 0 {
+            digits.removeLast()
+            exponent += 1
+        }
+        guard !digits.isEmpty else {
+            return .decimal(DecimalValue(isNegative: false, exponent: 0, digits: []))
+        }
+        return .decimal(
+            DecimalValue(
+                isNegative: sign == .minus, exponent: Int16(truncatingIfNeeded: exponent),
+                digits: digits))
+    }
+}
