@@ -6,7 +6,7 @@
 
 public import Foundation
 import Synchronization
-public import VarveBase
+import VarveBase
 import VarveEngine
 import VarveRecords
 
@@ -302,12 +302,8 @@ public final class PersistentContainer: Sendable {
 extension CommitChanges {
     var objectChanges: [ObjectChange] {
         var changes: [ObjectChange] = []
-        for group in objects {
-            for object in group.objects {
-                changes.append(
-                    ObjectChange(
-                        entity: group.entity, object: object, isDeletion: group.kind == .deleted))
-            }
+        forEachObject { entity, object, isDeletion in
+            changes.append(ObjectChange(entity: entity, object: object, isDeletion: isDeletion))
         }
         return changes
     }

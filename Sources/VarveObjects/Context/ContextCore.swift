@@ -1,8 +1,8 @@
 // What a context shares with its objects, and how objects that die are reported.
 
 import Synchronization
-public import VarveBase
-public import VarveRecords
+import VarveBase
+import VarveRecords
 
 /// Shared by a context and its objects. It lives as long as one of them.
 @usableFromInline final class ContextCore {

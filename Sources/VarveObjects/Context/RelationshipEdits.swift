@@ -213,7 +213,7 @@ extension ManagedObjectContext {
             return
         }
         if let old, let before = self.target(of: object, slot: slot, old),
-            value(of: before, slot: inverse) == .reference(id)
+            self.value(of: before, slot: inverse) == .reference(id)
         {
             set(.null, of: before, slot: inverse)
         }

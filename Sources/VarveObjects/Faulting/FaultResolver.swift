@@ -5,6 +5,7 @@
 // - `row` is pinned when it enters an object and unpinned when it leaves (R3).
 // - A failed implicit read leaves the object a fault, so that a later read tries again.
 
+import Synchronization
 import VarveBase
 import VarveRecords
 

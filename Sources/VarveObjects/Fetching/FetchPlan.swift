@@ -7,7 +7,7 @@ import VarveRecords
 struct FetchPlan<Entity: ManagedObject> {
     let descriptor: FetchDescriptor<Entity>
     let model: EntityModel
-    let query: RecordQuery
+    private(set) var query: RecordQuery
     let prefetch: [PrefetchNode]
     /// Whether filter or order look at other objects.
     let looksAtOthers: Bool
@@ -51,9 +51,7 @@ struct FetchPlan<Entity: ManagedObject> {
                 place: .init(entity: model.name),
                 suggestion: "Use it with the filter and sort of the page that it came from.")
         }
-        var changed = query
-        changed[keyPath: side] = cursor.position
-        query = changed
+        query[keyPath: side] = cursor.position
     }
 
     /// Filter and order as a number that is the same in every process.

@@ -41,7 +41,7 @@ extension ManagedObject {
         guard case .blob(let reference)? = storage.core.context?.value(of: self, slot: slot) else {
             return nil
         }
-        return storage.core.context?.blob(for: reference)
+        return storage.core.context.map { $0.blob(for: reference) }
     }
 
     /// Sets a blob attribute. For accessors only.

@@ -5,7 +5,7 @@
 // - Hashing, comparing and printing need no store.
 
 import Foundation
-public import VarveBase
+import VarveBase
 
 /// Identity of one object in one store. Sendable, Codable; survives restart, compaction and backup.
 public struct ManagedObjectID: Hashable, Sendable {

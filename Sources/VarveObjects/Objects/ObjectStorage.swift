@@ -5,7 +5,7 @@
 // - `deinit` may run on any thread, so it touches only what is Sendable: the release queue.
 // - `edits` of an inserted object hold a value for every column; those of another one only what changed.
 
-public import Observation
+import Observation
 import Synchronization
 public import VarveBase
 public import VarveRecords

@@ -115,12 +115,12 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// Makes these objects the members; in an ordered relationship in this order.
     public func replaceAll(with targets: [Target]) {
         guard let context else { return }
-        let wanted = Set(targets.map(\.storage.object))
+        let wanted = Set(targets.map { $0.storage.object })
         for target in Array(self) where !wanted.contains(target.storage.object) { remove(target) }
         append(contentsOf: targets)
         if owner.storage.model.properties[slot].relationship?.isOrdered == true {
             var seen: Set<ObjectID> = []
-            let ids = targets.map(\.storage.object).filter { seen.insert($0).inserted }
+            let ids = targets.map { $0.storage.object }.filter { seen.insert($0).inserted }
             context.arrange(ids, of: owner, slot: slot)
         }
     }

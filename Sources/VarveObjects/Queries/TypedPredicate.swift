@@ -3,8 +3,8 @@
 // Semantics: those of VarveRecords/Queries/Predicate.swift. nil == nil is true; an order against nil is
 // false; NaN equals itself; texts compare by their UTF-8 bytes.
 
-import VarveBase
-import VarveRecords
+public import VarveBase
+public import VarveRecords
 
 /// A filter over the objects of one entity.
 public struct TypedPredicate<Root: ManagedObject>: Hashable, Sendable {

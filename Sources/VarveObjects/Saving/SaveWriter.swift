@@ -193,7 +193,7 @@ final class SaveWriter {
             let values = editedValues(object, without: dropped[id] ?? [])
             if !values.isEmpty { try transaction.update(model.record.id, id, values) }
         }
-        let deleted = Set(changes.deleted.map(\.storage.object)).subtracting(abandoned)
+        let deleted = Set(changes.deleted.map { $0.storage.object }).subtracting(abandoned)
         for edit in changes.relationships {
             try write(edit, deleted, in: transaction)
         }

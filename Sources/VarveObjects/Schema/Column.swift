@@ -5,7 +5,7 @@
 // - `slot` is set once, before the first container with the entity opens, and never changes.
 
 public import Synchronization
-public import VarveBase
+import VarveBase
 import VarveRecords
 
 /// What a column or relationship declares. One per property and process; a path through a to-one makes
@@ -98,8 +98,12 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
                 kind: .attribute(
                     .init(
                         type: Value.attributeType, isOptional: Value.isOptional,
-                        makeDefault: Value.isOptional ? { .null } : nil))))
+                        makeDefault: Value.isOptional ? Self.makeNull : nil))))
     }
+}
+
+extension Column {
+    private static var makeNull: @Sendable () -> StoredValue { { .null } }
 }
 
 extension Column where Value == Blob? {

@@ -4,9 +4,8 @@
 // - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same for
 //   every container of the process; columns are numbers of this store.
 
-import Synchronization
 public import VarveBase
-public import VarveRecords
+import VarveRecords
 
 /// One entity of an opened container.
 @usableFromInline final class EntityModel: Sendable {

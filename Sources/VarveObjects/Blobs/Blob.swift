@@ -1,0 +1,104 @@
+// A handle on bytes that lie outside the row: Sendable, needs no context, holds no bytes.
+//
+// Invariants
+// - Empty data is never returned in place of missing or damaged bytes (E6).
+// - The bytes never enter a row, an object or the row cache (R7).
+
+public import Foundation
+public import VarveBase
+import VarveEngine
+public import VarveRecords
+
+/// A large value: digest and length, and a way to read the bytes. Sendable; needs no context; keeps its
+/// bytes in the store as long as it lives.
+///
+/// Two handles are equal if their content is.
+public struct Blob: Sendable {
+    let reference: BlobReference
+    let source: BlobSource?
+
+    init(reference: BlobReference, source: BlobSource?) {
+        self.reference = reference
+        self.source = source
+    }
+
+    /// Bytes of content.
+    public var length: Int { Int(clamping: reference.length) }
+
+    /// SHA-256 of the content.
+    public var digest: BlobDigest { reference.digest }
+
+    /// The bytes of a range. They are not checked against the digest, which covers the whole.
+    /// - Throws: `blobRange`, `blobMissing`, `blobDamaged`, `ioFailed`.
+    /// - Complexity: O(range); a small blob is read whole.
+    public func read(_ range: Range<Int>) throws -> Data {
+        let (source, reader) = try open()
+        return Data(try Blob.read(range, of: reference, source, reader))
+    }
+
+    /// All bytes, checked against the digest.
+    /// - Throws: `blobMissing`, `blobDamaged`, `ioFailed`.
+    public func readAll() throws -> Data {
+        let (source, reader) = try open()
+        return Data(
+            try source.reading { () throws(EngineError) in
+                try reader.readAll()
+            })
+    }
+
+    /// The bytes in pieces of `size`, the last one shorter. Reading happens off the caller's thread.
+    public func chunks(of size: Int) -> BlobChunks { BlobChunks(blob: self, size: max(1, size)) }
+
+    func open() throws(StoreError) -> (BlobSource, BlobReader) {
+        guard let source else { throw Blob.missing(nil) }
+        return (source, try source.open(reference))
+    }
+
+    static func read(
+        _ range: Range<Int>, of reference: BlobReference, _ source: BlobSource, _ reader: BlobReader
+    ) throws(StoreError) -> [UInt8] {
+        guard range.lowerBound >= 0, UInt64(range.upperBound) <= reference.length else {
+            throw StoreError(
+                .blobRange,
+                "the range \(range) lies outside the blob of \(reference.length) bytes",
+                place: .init(store: source.container.place))
+        }
+        return try source.reading { () throws(EngineError) in
+            try reader.read(UInt64(range.lowerBound)..<UInt64(range.upperBound))
+        }
+    }
+
+    static func missing(_ store: String?) -> StoreError {
+        StoreError(
+            .blobMissing, "the store has no such blob", place: .init(store: store),
+            suggestion: store.map { "Run: varve verify \($0)" })
+    }
+}
+
+extension Blob: Hashable {
+    /// Equal content.
+    public static func == (left: Blob, right: Blob) -> Bool { left.reference == right.reference }
+    /// By content.
+    public func hash(into hasher: inout Hasher) { hasher.combine(reference) }
+}
+
+extension Blob: StorableValue {
+    /// Stored as digest and length.
+    public static var attributeType: AttributeType { .blob }
+    /// No bytes; only for columns that are read without an object.
+    public static var zeroValue: Blob {
+        Blob(reference: BlobReference(digest: BlobDigest(0, 0, 0, 0), length: 0), source: nil)
+    }
+    /// A handle that cannot be read: objects and snapshots make better ones.
+    public init?(stored: StoredValue) {
+        guard case .blob(let reference) = stored else { return nil }
+        self.init(reference: reference, source: nil)
+    }
+    /// Digest and length.
+    public var stored: StoredValue { .blob(reference) }
+}
+
+extension BlobDigest: CustomStringConvertible {
+    /// 64 lowercase hexadecimal digits.
+    public var description: String { hexText }
+}

@@ -1,0 +1,84 @@
+// Where the bytes of a blob handle come from.
+//
+// Invariants
+// - A source keeps the bytes alive: a snapshot pins its commit, a pending blob its file (E4, E8).
+
+import Synchronization
+import VarveBase
+import VarveEngine
+import VarveRecords
+
+/// What keeps a blob's bytes and finds them.
+struct BlobSource: Sendable {
+    enum Keeper: Sendable {
+        case snapshot(RecordSnapshot)
+        case pending(PendingBlob)
+    }
+    let keeper: Keeper
+    let container: PersistentContainer
+
+    func open(_ reference: BlobReference) throws(StoreError) -> BlobReader {
+        let reader: BlobReader?
+        do throws(EngineError) {
+            switch keeper {
+            case .snapshot(let snapshot): reader = try snapshot.storage.blob(reference)
+            case .pending(let pending): reader = try pending.open()
+            }
+        } catch {
+            throw StoreError.translating(error, .init(store: container.place))
+        }
+        guard let reader else { throw Blob.missing(container.place) }
+        return reader
+    }
+
+    func reading(
+        _ body: () throws(EngineError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        do throws(EngineError) {
+            let bytes = try body()
+            container.counters.blobBytesRead.add(bytes.count, ordering: .relaxed)
+            return bytes
+        } catch {
+            throw StoreError.translating(error, .init(store: container.place))
+        }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Blobs of the commit that the context reads.
+    var blobSource: BlobSource? {
+        guard let snapshot = try? currentSnapshot() else { return nil }
+        return BlobSource(keeper: .snapshot(snapshot), container: container)
+    }
+
+    /// A handle on a blob that a property of this context names.
+    func blob(for reference: BlobReference) -> Blob {
+        pendingBlobs[reference] ?? Blob(reference: reference, source: blobSource)
+    }
+
+    /// Keeps a blob's bytes until the save that names it.
+    func keepPending(_ blob: Blob) {
+        guard let source = blob.source else { return }
+        guard source.container === container else {
+            misuse =
+                misuse
+                ?? StoreError(
+                    .crossContext, "a blob of another container was assigned",
+                    place: .init(store: container.place),
+                    suggestion: "Copy its bytes: context.makeBlob().")
+            return
+        }
+        switch source.keeper {
+        case .pending: pendingBlobs[blob.reference] = blob
+        case .snapshot(let snapshot):
+            do throws(EngineError) {
+                guard let pending = try snapshot.storage.adopt(blob.reference) else { return }
+                pendingBlobs[blob.reference] = Blob(
+                    reference: blob.reference,
+                    source: BlobSource(keeper: .pending(pending), container: container))
+            } catch {
+                note(StoreError.translating(error, .init(store: container.place)), nil)
+            }
+        }
+    }
+}
