@@ -12,7 +12,8 @@ extension StoreError {
 
     /// Any error that a write threw: errors of the layers below are translated, others pass through.
     static func translatingAny(
-        _ error: any Error, in container: PersistentContainer
+        _ error: any Error,
+        in container: PersistentContainer
     ) -> any Error {
         if let error = error as? RecordError { return translating(error, in: container) }
         if let error = error as? EngineError {
@@ -22,19 +23,31 @@ extension StoreError {
     }
 
     static func translating(
-        _ error: RecordError, store: String, identity: UUIDValue? = nil,
-        _ schema: SchemaModel? = nil, isOpening: Bool = false
+        _ error: RecordError,
+        store: String,
+        identity: UUIDValue? = nil,
+        _ schema: SchemaModel? = nil,
+        isOpening: Bool = false
     ) -> StoreError {
         let place = Place(store: store)
         func make(
-            _ code: Code, _ place: Place = place, details: [Detail] = [], suggestion: String? = nil
+            _ code: Code,
+            _ place: Place = place,
+            details: [Detail] = [],
+            suggestion: String? = nil
         ) -> StoreError {
             StoreError(
-                code, "\(error)", place: place, details: details, cause: error,
-                suggestion: suggestion)
+                code,
+                "\(error)",
+                place: place,
+                details: details,
+                cause: error,
+                suggestion: suggestion
+            )
         }
         func object(_ name: String, _ object: ObjectID) -> ManagedObjectID? {
-            guard let identity, let model = schema?.entities.first(where: { $0.name == name }) else {
+            guard let identity, let model = schema?.entities.first(where: { $0.name == name })
+            else {
                 return nil
             }
             return ManagedObjectID(store: identity, entity: model.record.id, object: object)
@@ -46,15 +59,20 @@ extension StoreError {
             return make(.damaged, suggestion: verify(store))
         case .schemaMismatch(let problems):
             return make(
-                .schemaMismatch, details: problems.map { Detail(code: .schemaMismatch, message: $0) },
-                suggestion: "Give renamed properties an originalName and new ones a default; the store "
-                    + "is as it was.")
+                .schemaMismatch,
+                details: problems.map { Detail(code: .schemaMismatch, message: $0) },
+                suggestion:
+                    "Give renamed properties an originalName and new ones a default; the store "
+                    + "is as it was."
+            )
         case .schemaTooNew:
             return make(.schemaTooNew, suggestion: "Update the app; the store is as it was.")
         case .invalidSchema(let problems):
             return make(
-                .invalidSchema, details: problems.map { Detail(code: .invalidSchema, message: $0) },
-                suggestion: "Correct the entities' declarations.")
+                .invalidSchema,
+                details: problems.map { Detail(code: .invalidSchema, message: $0) },
+                suggestion: "Correct the entities' declarations."
+            )
         case .unknownEntity(let name):
             return make(.unknownEntity, Place(store: store, entity: name))
         case .unknownProperty(let entity, let property):
@@ -72,19 +90,29 @@ extension StoreError {
                             + violation.properties.joined(separator: ", "),
                         place: Place(
                             entity: violation.entityName,
-                            attribute: violation.properties.joined(separator: ", ")),
-                        objects: violation.objects.compactMap { object(violation.entityName, $0) })
-                })
+                            attribute: violation.properties.joined(separator: ", ")
+                        ),
+                        objects: violation.objects.compactMap { object(violation.entityName, $0) }
+                    )
+                }
+            )
         case .missingValue(let entity, let property, let id):
             return make(
                 .missingValue,
                 Place(
-                    store: store, entity: entity, attribute: property, object: object(entity, id)))
+                    store: store,
+                    entity: entity,
+                    attribute: property,
+                    object: object(entity, id)
+                )
+            )
         case .wrongType(let entity, let property, _):
             return make(.invalid, Place(store: store, entity: entity, attribute: property))
         case .objectNotFound(let entity, let id), .objectExists(let entity, let id):
             return make(
-                .objectNotFound, Place(store: store, entity: entity, object: object(entity, id)))
+                .objectNotFound,
+                Place(store: store, entity: entity, object: object(entity, id))
+            )
         case .valueOutside(let entity, let property):
             return make(.ioFailed, Place(store: store, entity: entity, attribute: property))
         }
@@ -92,15 +120,24 @@ extension StoreError {
 
     /// An error of the engine.
     static func translating(
-        _ error: EngineError, _ place: Place, isOpening: Bool = false
+        _ error: EngineError,
+        _ place: Place,
+        isOpening: Bool = false
     ) -> StoreError {
         var place = place
         place.frame = error.place.map { "@\(String($0.rawValue, radix: 16))" }
         let store = place.store ?? ""
-        func make(_ code: Code, _ suggestion: String?, outcome: Outcome = .nothingSaved) -> StoreError {
+        func make(_ code: Code, _ suggestion: String?, outcome: Outcome = .nothingSaved)
+            -> StoreError
+        {
             StoreError(
-                code, error.message, place: place, outcome: outcome, cause: error,
-                suggestion: suggestion)
+                code,
+                error.message,
+                place: place,
+                outcome: outcome,
+                cause: error,
+                suggestion: suggestion
+            )
         }
         switch error.code {
         case .notAStore:
@@ -109,34 +146,40 @@ extension StoreError {
             return make(.formatTooNew, "Update the app: a newer version wrote this store.")
         case .missing:
             return make(
-                .ioFailed, "Check the path, or open with createIfMissing to make a new store.")
+                .ioFailed,
+                "Check the path, or open with createIfMissing to make a new store."
+            )
         case .missingDirectory:
             return make(.missingFolder, "Make the folder first, or choose one that exists.")
         case .busy:
             return make(
                 .busy,
                 "Another process writes to the store: try again when it has closed it, or open "
-                    + "read-only.")
+                    + "read-only."
+            )
         case .damaged, .newestCommitDamaged:
             return make(.damaged, verify(store))
         case .ioFailed:
             return make(
                 .ioFailed,
-                isOpening ? "Check the disk and the path." : "Edits stand; save again.")
+                isOpening ? "Check the disk and the path." : "Edits stand; save again."
+            )
         case .noSpace:
             return make(.diskFull, "Make room on the disk. Edits stand; save again.")
         case .permission:
             return make(
                 .permissionDenied,
                 "The store's folder and file must be readable and writable; open with isReadOnly to "
-                    + "read only.")
+                    + "read only."
+            )
         case .readOnly:
             return make(.readOnly, "Open the store without isReadOnly to write.")
         case .outcomeUnknown, .poisoned:
             return make(
                 .outcomeUnknown,
                 "Open the store again to learn what is on disk; until then it can be read.",
-                outcome: error.code == .outcomeUnknown ? .unknown : .nothingSaved)
+                outcome: error.code == .outcomeUnknown ? .unknown : .nothingSaved
+            )
         case .closed:
             return make(.closed, nil)
         case .limitExceeded:
@@ -152,8 +195,10 @@ extension StoreError {
 
     static func wrongEntity(_ id: ManagedObjectID, _ expected: String) -> StoreError {
         StoreError(
-            .wrongEntity, "the ID does not belong to a \(expected)",
-            place: Place(entity: expected, object: id))
+            .wrongEntity,
+            "the ID does not belong to a \(expected)",
+            place: Place(entity: expected, object: id)
+        )
     }
 
     private static func verify(_ store: String) -> String {

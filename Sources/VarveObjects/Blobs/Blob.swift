@@ -43,7 +43,8 @@ public struct Blob: Sendable {
         return Data(
             try source.reading { () throws(EngineError) in
                 try reader.readAll()
-            })
+            }
+        )
     }
 
     /// The bytes in pieces of `size`, the last one shorter. Reading happens off the caller's thread.
@@ -55,13 +56,17 @@ public struct Blob: Sendable {
     }
 
     static func read(
-        _ range: Range<Int>, of reference: BlobReference, _ source: BlobSource, _ reader: BlobReader
+        _ range: Range<Int>,
+        of reference: BlobReference,
+        _ source: BlobSource,
+        _ reader: BlobReader
     ) throws(StoreError) -> [UInt8] {
         guard range.lowerBound >= 0, UInt64(range.upperBound) <= reference.length else {
             throw StoreError(
                 .blobRange,
                 "the range \(range) lies outside the blob of \(reference.length) bytes",
-                place: .init(store: source.container.place))
+                place: .init(store: source.container.place)
+            )
         }
         return try source.reading { () throws(EngineError) in
             try reader.read(UInt64(range.lowerBound)..<UInt64(range.upperBound))
@@ -70,8 +75,11 @@ public struct Blob: Sendable {
 
     static func missing(_ store: String?) -> StoreError {
         StoreError(
-            .blobMissing, "the store has no such blob", place: .init(store: store),
-            suggestion: store.map { "Run: varve verify \($0)" })
+            .blobMissing,
+            "the store has no such blob",
+            place: .init(store: store),
+            suggestion: store.map { "Run: varve verify \($0)" }
+        )
     }
 }
 
@@ -96,9 +104,4 @@ extension Blob: StorableValue {
     }
     /// Digest and length.
     public var stored: StoredValue { .blob(reference) }
-}
-
-extension BlobDigest: CustomStringConvertible {
-    /// 64 lowercase hexadecimal digits.
-    public var description: String { hexText }
 }

@@ -34,14 +34,15 @@ public struct BlobChunks: AsyncSequence, Sendable {
             guard offset < blob.length else { return nil }
             let (source, reader) = try opened ?? blob.open()
             opened = (source, reader)
-            let range = offset..<min(blob.length, offset + size)
+            let range = offset..<Swift.min(blob.length, offset + size)
             let reference = blob.reference
             let data: Data = try await withCheckedThrowingContinuation { continuation in
                 BlobChunks.threads.submit {
                     continuation.resume(
                         with: Result {
                             Data(try Blob.read(range, of: reference, source, reader))
-                        })
+                        }
+                    )
                 }
             }
             offset = range.upperBound

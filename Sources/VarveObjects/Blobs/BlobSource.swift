@@ -63,9 +63,11 @@ extension ManagedObjectContext {
             misuse =
                 misuse
                 ?? StoreError(
-                    .crossContext, "a blob of another container was assigned",
+                    .crossContext,
+                    "a blob of another container was assigned",
                     place: .init(store: container.place),
-                    suggestion: "Copy its bytes: context.makeBlob().")
+                    suggestion: "Copy its bytes: context.makeBlob()."
+                )
             return
         }
         switch source.keeper {
@@ -75,7 +77,8 @@ extension ManagedObjectContext {
                 guard let pending = try snapshot.storage.adopt(blob.reference) else { return }
                 pendingBlobs[blob.reference] = Blob(
                     reference: blob.reference,
-                    source: BlobSource(keeper: .pending(pending), container: container))
+                    source: BlobSource(keeper: .pending(pending), container: container)
+                )
             } catch {
                 note(StoreError.translating(error, .init(store: container.place)), nil)
             }

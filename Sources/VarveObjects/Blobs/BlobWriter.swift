@@ -7,6 +7,7 @@
 public import Foundation
 import VarveBase
 import VarveEngine
+import VarveRecords
 
 /// Writes one blob in pieces. Memory stays at the attribute's external limit, however long it gets.
 public struct BlobWriter: ~Copyable {
@@ -38,7 +39,8 @@ public struct BlobWriter: ~Copyable {
         let pending = try translating { () throws(EngineError) in try writer.finish() }
         return Blob(
             reference: pending.reference,
-            source: BlobSource(keeper: .pending(pending), container: container))
+            source: BlobSource(keeper: .pending(pending), container: container)
+        )
     }
 
     private func translating<Value>(
@@ -59,7 +61,9 @@ extension ManagedObjectContext {
     public func makeBlob(externalLimit: Int = 102_400) throws -> BlobWriter {
         do throws(EngineError) {
             return BlobWriter(
-                try container.store.engine.makeBlobWriter(externalLimit: externalLimit), container)
+                try container.store.engine.makeBlobWriter(externalLimit: externalLimit),
+                container
+            )
         } catch {
             throw StoreError.translating(error, .init(store: container.place))
         }
@@ -72,7 +76,8 @@ extension ManagedObjectContext {
 
     /// Writes a blob for an attribute in one go.
     public func makeBlob<Entity>(
-        _ data: Data, for column: Column<Entity, Blob?>
+        _ data: Data,
+        for column: Column<Entity, Blob?>
     ) throws -> Blob {
         var writer = try makeBlob(for: column)
         try writer.append(data)

@@ -14,7 +14,10 @@ public actor BackgroundContext {
     init(container: PersistentContainer, author: String) {
         executor = SerialQueueExecutor(label: "varve.context")
         context = ManagedObjectContext(
-            container: container, author: author, label: "background context")
+            container: container,
+            author: author,
+            label: "background context"
+        )
     }
 
     /// Runs `body` with the context. Objects cannot leave it; IDs, snapshots and values can.

@@ -22,7 +22,8 @@ extension PersistentContainer {
             try await withCheckedThrowingContinuation { continuation in
                 workers.submit { [self] in
                     continuation.resume(
-                        with: Swift.Result { try runBackgroundTask(author, flag, body) })
+                        with: Swift.Result { try runBackgroundTask(author, flag, body) }
+                    )
                 }
             }
         } onCancel: {
@@ -43,12 +44,16 @@ extension PersistentContainer {
     }
 
     private func runBackgroundTask<Result>(
-        _ author: String, _ flag: CancellationFlag,
+        _ author: String,
+        _ flag: CancellationFlag,
         _ body: (ManagedObjectContext) throws -> Result
     ) throws -> Result {
         if flag.isCancelled { throw CancellationError() }
         let context = ManagedObjectContext(
-            container: self, author: author, label: "background task \(author)")
+            container: self,
+            author: author,
+            label: "background task \(author)"
+        )
         context.cancellation = flag
         defer { context.reset() }
         _ = try context.currentSnapshot()
@@ -58,7 +63,8 @@ extension PersistentContainer {
                 .unsavedChanges,
                 "the background task ended with \(context.changed.count) unsaved objects",
                 place: .init(store: place),
-                suggestion: "Call context.save(), or context.rollback() if they are not wanted.")
+                suggestion: "Call context.save(), or context.rollback() if they are not wanted."
+            )
         }
         return result
     }

@@ -33,7 +33,10 @@ public final class PersistentContainer: Sendable {
     }
 
     private init(
-        store: RecordStore, schema: SchemaModel, place: String, options: ContainerOptions
+        store: RecordStore,
+        schema: SchemaModel,
+        place: String,
+        options: ContainerOptions
     ) throws(RecordError) {
         self.store = store
         self.schema = schema
@@ -54,7 +57,9 @@ public final class PersistentContainer: Sendable {
     /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,
     ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`, `diskFull`.
     public static func open(
-        at url: URL, schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+        at url: URL,
+        schema: any VersionedSchema.Type,
+        options: ContainerOptions = ContainerOptions()
     ) async throws -> PersistentContainer {
         let description = try EntityDeclaration.describe(schema)
         let types = schema.entities
@@ -62,36 +67,57 @@ public final class PersistentContainer: Sendable {
             try make(
                 .file(
                     directory: url.deletingLastPathComponent().path,
-                    name: try storeName(of: url)),
-                place: url.path, description, types, options)
+                    name: try storeName(of: url)
+                ),
+                place: url.path,
+                description,
+                types,
+                options
+            )
         }
     }
 
     /// Opens the store at `url` and waits for it: for tools that have nothing else to do.
     public static func openNow(
-        at url: URL, schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+        at url: URL,
+        schema: any VersionedSchema.Type,
+        options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
         try make(
             .file(directory: url.deletingLastPathComponent().path, name: try storeName(of: url)),
-            place: url.path, try EntityDeclaration.describe(schema), schema.entities, options)
+            place: url.path,
+            try EntityDeclaration.describe(schema),
+            schema.entities,
+            options
+        )
     }
 
     /// Makes a store in memory. It ends with the container; no file is left.
     public static func inMemory(
-        schema: any VersionedSchema.Type, options: ContainerOptions = ContainerOptions()
+        schema: any VersionedSchema.Type,
+        options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
         try make(
-            .memory, place: "memory", try EntityDeclaration.describe(schema), schema.entities,
-            options)
+            .memory,
+            place: "memory",
+            try EntityDeclaration.describe(schema),
+            schema.entities,
+            options
+        )
     }
 
     private static func make(
-        _ location: StoreLocation, place: String, _ description: SchemaDescription,
-        _ types: [any ManagedObject.Type], _ options: ContainerOptions
+        _ location: StoreLocation,
+        place: String,
+        _ description: SchemaDescription,
+        _ types: [any ManagedObject.Type],
+        _ options: ContainerOptions
     ) throws -> PersistentContainer {
         var records = RecordOptions()
         records.unreferencedRowBytes = options.unreferencedRowBytes
-        records.createIfMissing = options.createIfMissing
+        records.mode =
+            options.isReadOnly
+            ? .readOnly : options.createIfMissing ? .createIfMissing : .existing
         records.allowsMigration = options.allowsMigration
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         let store: RecordStore
@@ -102,8 +128,11 @@ public final class PersistentContainer: Sendable {
         }
         do {
             let container = try PersistentContainer(
-                store: store, schema: try SchemaModel(types, record: store.schema), place: place,
-                options: options)
+                store: store,
+                schema: try SchemaModel(types, record: store.schema),
+                place: place,
+                options: options
+            )
             container.observe()
             return container
         } catch {
@@ -134,9 +163,11 @@ public final class PersistentContainer: Sendable {
         let name = url.lastPathComponent
         guard url.isFileURL, !name.isEmpty, name != "/" else {
             throw StoreError(
-                .invalidRequest, "the store's URL must name a file",
+                .invalidRequest,
+                "the store's URL must name a file",
                 place: .init(store: url.absoluteString),
-                suggestion: "Give the path of a file, such as URL(filePath: \"notes.varve\").")
+                suggestion: "Give the path of a file, such as URL(filePath: \"notes.varve\")."
+            )
         }
         return name
     }
@@ -219,9 +250,14 @@ public final class PersistentContainer: Sendable {
         let cache = records.rowCache
         return ContainerStatistics(
             rowCache: .init(
-                rows: cache.rows, bytes: cache.bytes, pinnedRows: cache.pinnedRows,
-                pinnedBytes: cache.pinnedBytes, hits: cache.hits, misses: cache.misses,
-                evictions: cache.evictions),
+                rows: cache.rows,
+                bytes: cache.bytes,
+                pinnedRows: cache.pinnedRows,
+                pinnedBytes: cache.pinnedBytes,
+                hits: cache.hits,
+                misses: cache.misses,
+                evictions: cache.evictions
+            ),
             storeReads: records.storeReads,
             storePasses: records.storePasses,
             rowsScanned: records.rowsScanned,
@@ -235,7 +271,8 @@ public final class PersistentContainer: Sendable {
             logBytes: Int(clamping: records.engine.logBytes),
             nodeCacheBytes: Int(clamping: records.engine.nodeCacheBytes),
             commits: Int(clamping: records.engine.deltaCommits + records.engine.treeCommits),
-            syncs: Int(clamping: records.engine.syncs))
+            syncs: Int(clamping: records.engine.syncs)
+        )
     }
 
     /// How many contexts have an object registered: the reference count of its row (R1).
@@ -248,7 +285,10 @@ public final class PersistentContainer: Sendable {
     func newestSnapshot() throws(StoreError) -> RecordSnapshot {
         guard !closing.withLock({ $0.isClosed }) else {
             throw StoreError(
-                .closed, "the container is closed", place: .init(store: place))
+                .closed,
+                "the container is closed",
+                place: .init(store: place)
+            )
         }
         return try translating { () throws(RecordError) in try store.snapshot() }
     }
@@ -275,13 +315,17 @@ public final class PersistentContainer: Sendable {
     func check(_ id: ManagedObjectID) throws(StoreError) -> EntityModel {
         guard id.store == identity else {
             throw StoreError(
-                .foreignID, "the ID belongs to another store",
-                place: .init(store: place, object: id))
+                .foreignID,
+                "the ID belongs to another store",
+                place: .init(store: place, object: id)
+            )
         }
         guard let model = schema.entity(id.entity) else {
             throw StoreError(
-                .unknownEntity, "the ID's entity is not in the schema",
-                place: .init(store: place, object: id))
+                .unknownEntity,
+                "the ID's entity is not in the schema",
+                place: .init(store: place, object: id)
+            )
         }
         return model
     }
@@ -289,9 +333,11 @@ public final class PersistentContainer: Sendable {
     func model<Entity: ManagedObject>(of type: Entity.Type) throws(StoreError) -> EntityModel {
         guard let model = schema.entity(of: type) else {
             throw StoreError(
-                .unknownEntity, "\(Entity.entityName) is not in the container's schema",
+                .unknownEntity,
+                "\(Entity.entityName) is not in the container's schema",
                 place: .init(store: place, entity: Entity.entityName),
-                suggestion: "List it in the schema's entities.")
+                suggestion: "List it in the schema's entities."
+            )
         }
         return model
     }

@@ -50,7 +50,10 @@ final class PinTable: Sendable {
             state.entries.sorted { $0.key < $1.key }.compactMap { _, entry in
                 entry.commit.map {
                     ContainerStatistics.Pin(
-                        commit: $0, age: entry.since.duration(to: now), label: entry.label)
+                        commit: $0,
+                        age: entry.since.duration(to: now),
+                        label: entry.label
+                    )
                 }
             }
         }.sorted { $0.commit < $1.commit }

@@ -44,7 +44,8 @@ extension ManagedObjectContext {
     }
 
     private func existing(
-        _ id: ObjectID, _ model: EntityModel
+        _ id: ObjectID,
+        _ model: EntityModel
     ) throws(StoreError) -> (any ManagedObject)? {
         if let object = registered(id), object.storage.model === model {
             if object.isInserted { return object }

@@ -107,7 +107,8 @@ public final class ManagedObjectContext {
                 objects.append(object)
             } else {
                 let object = Entity(
-                    storage: ObjectStorage(core: core, model: model, object: ids[index]))
+                    storage: ObjectStorage(core: core, model: model, object: ids[index])
+                )
                 table[ids[index]] = WeakObject(object)
                 objects.append(object)
             }
@@ -146,7 +147,11 @@ public final class ManagedObjectContext {
             preconditionFailure("\(type.entityName) is not in the container's schema")
         }
         return ObjectStorage(
-            core: core, model: model, object: container.store.allocateObjectIDs(1), state: .inserted)
+            core: core,
+            model: model,
+            object: container.store.allocateObjectIDs(1),
+            state: .inserted
+        )
     }
 
     func registerInserted(_ object: some ManagedObject) {

@@ -108,7 +108,9 @@ extension ManagedObjectContext {
     }
 
     private func changedSlots(
-        _ object: any ManagedObject, _ old: CachedRow, _ new: CachedRow
+        _ object: any ManagedObject,
+        _ old: CachedRow,
+        _ new: CachedRow
     ) -> [Int] {
         let model = object.storage.model
         return model.properties.indices.filter { slot in

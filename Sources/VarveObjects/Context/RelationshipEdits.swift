@@ -83,7 +83,9 @@ extension ManagedObjectContext {
     /// The object that a to-one relationship leads to. Where the store may hold a reference to an object
     /// that is gone (rule `noAction`), that reads as nil.
     func target(
-        of object: any ManagedObject, slot: Int, _ target: ObjectID
+        of object: any ManagedObject,
+        slot: Int,
+        _ target: ObjectID
     ) -> (any ManagedObject)? {
         let model = object.storage.model
         guard let relationship = model.properties[slot].relationship,
@@ -133,7 +135,10 @@ extension ManagedObjectContext {
     }
 
     func keepMembers(
-        _ ids: [ObjectID], of object: any ManagedObject, slot: Int, commit: CommitNumber
+        _ ids: [ObjectID],
+        of object: any ManagedObject,
+        slot: Int,
+        commit: CommitNumber
     ) {
         var lists = object.storage.related ?? []
         lists.removeAll { $0.slot == slot }
@@ -157,7 +162,9 @@ extension ManagedObjectContext {
 
     /// Whether `target` is a member. Asks the index only.
     func isMember(
-        _ target: ObjectID, of object: any ManagedObject, slot: Int
+        _ target: ObjectID,
+        of object: any ManagedObject,
+        slot: Int
     ) throws(StoreError) -> Bool {
         let key = ToManyKey(owner: object.storage.object, slot: slot)
         if let said = toManyEdits[key]?.says(target) { return said }
@@ -275,7 +282,10 @@ extension ManagedObjectContext {
     }
 
     private func edit(
-        _ owner: ObjectID, _ model: EntityModel, _ slot: Int, _ change: (ToManyEdit) -> Void
+        _ owner: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int,
+        _ change: (ToManyEdit) -> Void
     ) {
         let key = ToManyKey(owner: owner, slot: slot)
         let object = registered(owner)
@@ -300,8 +310,11 @@ extension ManagedObjectContext {
                 "a \(target.storage.model.name) of another context was joined with a "
                     + object.storage.model.name,
                 place: .init(
-                    entity: object.storage.model.name, object: object.objectID),
-                suggestion: "Get the object in this context: context.existingObject(with: id).")
+                    entity: object.storage.model.name,
+                    object: object.objectID
+                ),
+                suggestion: "Get the object in this context: context.existingObject(with: id)."
+            )
         }
         return isOwn
     }

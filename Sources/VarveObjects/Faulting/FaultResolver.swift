@@ -20,8 +20,10 @@ extension ManagedObjectContext {
         let id = object.storage.object
         guard !object.storage.state.contains(.invalid) else {
             throw StoreError(
-                .objectNotFound, "the context was reset, or the object's insertion rolled back",
-                place: .init(entity: model.name, object: object.objectID))
+                .objectNotFound,
+                "the context was reset, or the object's insertion rolled back",
+                place: .init(entity: model.name, object: object.objectID)
+            )
         }
         let snapshot = try currentSnapshot()
         let row = try container.translating { () throws(RecordError) in
@@ -29,9 +31,14 @@ extension ManagedObjectContext {
         }
         guard let row else {
             throw StoreError(
-                .objectNotFound, "the commit has no such \(model.name)",
+                .objectNotFound,
+                "the commit has no such \(model.name)",
                 place: .init(
-                    entity: model.name, object: object.objectID, commit: snapshot.number))
+                    entity: model.name,
+                    object: object.objectID,
+                    commit: snapshot.number
+                )
+            )
         }
         take(row, for: object)
     }
@@ -179,9 +186,11 @@ extension ManagedObjectContext {
         let model = object.storage.model
         let name = model.properties[slot].name
         let error = StoreError(
-            .unreadableValue, "\(model.name).\(name) has a value that this build does not know",
+            .unreadableValue,
+            "\(model.name).\(name) has a value that this build does not know",
             place: .init(entity: model.name, attribute: name, object: object.objectID),
-            suggestion: "Update the app. The stored value stays as it is unless it is set.")
+            suggestion: "Update the app. The stored value stays as it is unless it is set."
+        )
         let isKnown = failures[object.storage.object] != nil
         failures[object.storage.object] = error
         if !isKnown { container.report(ReadFailure(object: object.objectID, error: error)) }

@@ -63,8 +63,12 @@ final class BatchStore {
     private var batches: [Batch] = []
 
     init(
-        context: ManagedObjectContext, model: EntityModel, ids: [ObjectID], size: Int,
-        returnsFaults: Bool, prefetch: [PrefetchNode]
+        context: ManagedObjectContext,
+        model: EntityModel,
+        ids: [ObjectID],
+        size: Int,
+        returnsFaults: Bool,
+        prefetch: [PrefetchNode]
     ) {
         self.context = context
         self.model = model
@@ -80,7 +84,10 @@ final class BatchStore {
 
     func identity(_ id: ObjectID) -> ManagedObjectID {
         ManagedObjectID(
-            store: context.container.identity, entity: model.record.id, object: id)
+            store: context.container.identity,
+            entity: model.record.id,
+            object: id
+        )
     }
 
     func object(at index: Int) -> any ManagedObject {
@@ -131,11 +138,21 @@ final class BatchStore {
             try snapshot.rows(self.model.record.id, wanted, pin: true)
         }
         var batch = Batch(
-            number: number, commit: snapshot.number, rows: rows, related: PrefetchedRelations())
+            number: number,
+            commit: snapshot.number,
+            rows: rows,
+            related: PrefetchedRelations()
+        )
         if !prefetch.isEmpty {
             do throws(StoreError) {
                 batch.related = try context.prefetch(
-                    prefetch, model, wanted, rows, snapshot, pin: true)
+                    prefetch,
+                    model,
+                    wanted,
+                    rows,
+                    snapshot,
+                    pin: true
+                )
             } catch {
                 release(batch)
                 throw error

@@ -39,7 +39,8 @@ extension ManagedObjectContext {
     /// The list of a request, evaluated once; rows are read in batches of `size` when they are touched.
     /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs it.
     public func fetchBatched<Entity>(
-        _ descriptor: FetchDescriptor<Entity>, size: Int = 50
+        _ descriptor: FetchDescriptor<Entity>,
+        size: Int = 50
     ) throws -> BatchedResults<Entity> {
         guard size > 0 else {
             throw StoreError(.invalidRequest, "a batch must have at least one row")
@@ -49,8 +50,14 @@ extension ManagedObjectContext {
         let ids = try orderedIDs(plan, snapshot)
         return BatchedResults(
             store: BatchStore(
-                context: self, model: plan.model, ids: ids, size: size,
-                returnsFaults: descriptor.returnsFaults, prefetch: plan.prefetch))
+                context: self,
+                model: plan.model,
+                ids: ids,
+                size: size,
+                returnsFaults: descriptor.returnsFaults,
+                prefetch: plan.prefetch
+            )
+        )
     }
 
     /// A page of a request, with cursors of its first and last object for `before` and `after`.
@@ -64,11 +71,16 @@ extension ManagedObjectContext {
         func cursor(_ object: Entity?) throws -> FetchCursor? {
             guard let object else { return nil }
             return FetchCursor(
-                entity: plan.model.name, fingerprint: plan.fingerprint,
-                position: try key(of: object.storage.object, plan, snapshot))
+                entity: plan.model.name,
+                fingerprint: plan.fingerprint,
+                position: try key(of: object.storage.object, plan, snapshot)
+            )
         }
         return FetchPage(
-            objects: objects, first: try cursor(objects.first), last: try cursor(objects.last))
+            objects: objects,
+            first: try cursor(objects.first),
+            last: try cursor(objects.last)
+        )
     }
 
     /// The IDs that a request asks for. Makes no objects and keeps no rows.
@@ -106,7 +118,9 @@ extension ManagedObjectContext {
 
     /// Rows of the result, where something needs them; pinned if the objects are to be filled.
     private func loadRows<Entity>(
-        _ ids: [ObjectID], _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+        _ ids: [ObjectID],
+        _ plan: FetchPlan<Entity>,
+        _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [CachedRow?] {
         let entity = plan.model.record.id
         return try container.translating { () throws(RecordError) in

@@ -13,43 +13,56 @@ struct FetchPlan<Entity: ManagedObject> {
     let looksAtOthers: Bool
 
     init(
-        _ descriptor: FetchDescriptor<Entity>, in context: ManagedObjectContext
+        _ descriptor: FetchDescriptor<Entity>,
+        in context: ManagedObjectContext
     ) throws(StoreError) {
         let model = try context.container.model(of: Entity.self)
         self.descriptor = descriptor
         self.model = model
         guard descriptor.limit ?? 0 >= 0, descriptor.offset >= 0 else {
             throw StoreError(
-                .invalidRequest, "limit and offset must not be negative",
-                place: .init(entity: model.name))
+                .invalidRequest,
+                "limit and offset must not be negative",
+                place: .init(entity: model.name)
+            )
         }
         prefetch = try PrefetchNode.tree(
-            of: descriptor.prefetchPaths, Entity.self, model, context.container.schema)
+            of: descriptor.prefetchPaths,
+            Entity.self,
+            model,
+            context.container.schema
+        )
         let predicate = descriptor.filter.predicate
         let terms = descriptor.sortTerms
         looksAtOthers =
             predicate.looksAtOthers || terms.contains { $0.path.names.count > 1 }
         query = RecordQuery(
-            entity: model.record.id, predicate: predicate,
+            entity: model.record.id,
+            predicate: predicate,
             sort: terms.map {
                 VarveRecords.SortTerm($0.path, isDescending: $0.isDescending)
             },
-            limit: descriptor.limit, offset: descriptor.offset)
+            limit: descriptor.limit,
+            offset: descriptor.offset
+        )
         try bind(descriptor.cursorBefore, to: \.after)
         try bind(descriptor.cursorBehind, to: \.before)
     }
 
     private mutating func bind(
-        _ cursor: FetchCursor?, to side: WritableKeyPath<RecordQuery, KeysetPosition?>
+        _ cursor: FetchCursor?,
+        to side: WritableKeyPath<RecordQuery, KeysetPosition?>
     ) throws(StoreError) {
         guard let cursor else { return }
         guard cursor.entity == model.name, cursor.fingerprint == fingerprint,
             cursor.position.values.count == query.sort.count
         else {
             throw StoreError(
-                .invalidCursor, "the cursor belongs to another request",
+                .invalidCursor,
+                "the cursor belongs to another request",
                 place: .init(entity: model.name),
-                suggestion: "Use it with the filter and sort of the page that it came from.")
+                suggestion: "Use it with the filter and sort of the page that it came from."
+            )
         }
         query[keyPath: side] = cursor.position
     }

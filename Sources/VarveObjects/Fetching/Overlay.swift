@@ -62,7 +62,9 @@ struct OverlayResolver: RecordResolver {
     }
 
     func related(
-        _ entity: RecordEntity, _ relationship: RecordRelationship, of id: ObjectID
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        of id: ObjectID
     ) throws(RecordError) -> [ObjectID] {
         let model = context.container.schema.entity(entity.id)
         if let model, let slot = model.slot(named: relationship.name) {
@@ -71,7 +73,10 @@ struct OverlayResolver: RecordResolver {
             if let edit = context.toManyEdits[key] {
                 let base = isNew ? [] : try snapshot.relatedIDs(entity, relationship, of: id)
                 return edit.members(
-                    over: base, isOrdered: relationship.isOrdered, commit: snapshot.number)
+                    over: base,
+                    isOrdered: relationship.isOrdered,
+                    commit: snapshot.number
+                )
             }
             if !relationship.isToMany, let object = context.changed[id] {
                 let column = model.columns[slot]
@@ -95,7 +100,8 @@ extension ManagedObjectContext {
 
     /// The IDs of a request, in its order.
     func orderedIDs<Entity>(
-        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+        _ plan: FetchPlan<Entity>,
+        _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [ObjectID] {
         guard touchesPending(plan) else {
             return try container.translating { () throws(RecordError) in
@@ -110,12 +116,17 @@ extension ManagedObjectContext {
 
     /// The place of an object in a request's order, edits included.
     func key<Entity>(
-        of id: ObjectID, _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+        of id: ObjectID,
+        _ plan: FetchPlan<Entity>,
+        _ snapshot: RecordSnapshot
     ) throws(StoreError) -> KeysetPosition {
         try container.translating { () throws(RecordError) in
             let resolver = OverlayResolver(context: self, snapshot: snapshot)
             let sort = try CompiledSort(
-                plan.query.sort, entity: plan.model.record, schema: snapshot.schema)
+                plan.query.sort,
+                entity: plan.model.record,
+                schema: snapshot.schema
+            )
             guard let values = try resolver.values(plan.model.record.id, id) else {
                 return KeysetPosition(values: [], object: id)
             }
@@ -125,12 +136,16 @@ extension ManagedObjectContext {
 
     /// The store's list without the edited objects, and those that match put in at their places.
     private func overlaid<Entity>(
-        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+        _ plan: FetchPlan<Entity>,
+        _ snapshot: RecordSnapshot
     ) throws(RecordError) -> [ObjectID] {
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
         let entity = plan.model.record
         let filter = try CompiledPredicate(
-            plan.query.predicate, entity: entity, schema: snapshot.schema)
+            plan.query.predicate,
+            entity: entity,
+            schema: snapshot.schema
+        )
         let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
         var edited: Set<ObjectID> = []
         var matching: [KeysetPosition] = []
@@ -169,7 +184,10 @@ extension ManagedObjectContext {
     }
 
     private func storedKey<Entity>(
-        _ id: ObjectID, _ plan: FetchPlan<Entity>, _ sort: CompiledSort, _ snapshot: RecordSnapshot
+        _ id: ObjectID,
+        _ plan: FetchPlan<Entity>,
+        _ sort: CompiledSort,
+        _ snapshot: RecordSnapshot
     ) throws(RecordError) -> KeysetPosition {
         guard !plan.query.sort.isEmpty, let row = try snapshot.row(plan.model.record.id, id) else {
             return KeysetPosition(values: [], object: id)
@@ -179,12 +197,16 @@ extension ManagedObjectContext {
 
     /// Every object of the entity tested: where edits of other objects may change the answer.
     private func evaluated<Entity>(
-        _ plan: FetchPlan<Entity>, _ snapshot: RecordSnapshot
+        _ plan: FetchPlan<Entity>,
+        _ snapshot: RecordSnapshot
     ) throws(RecordError) -> [ObjectID] {
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
         let entity = plan.model.record
         let filter = try CompiledPredicate(
-            plan.query.predicate, entity: entity, schema: snapshot.schema)
+            plan.query.predicate,
+            entity: entity,
+            schema: snapshot.schema
+        )
         let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
         var ids = try snapshot.fetchIDs(RecordQuery(entity: entity.id))
         for (id, object) in changed where object.storage.model === plan.model && object.isInserted {

@@ -14,15 +14,19 @@ struct PrefetchNode {
 
     /// Joins paths that begin alike.
     static func tree(
-        of paths: [PrefetchPath], _ root: any ManagedObject.Type, _ model: EntityModel,
+        of paths: [PrefetchPath],
+        _ root: any ManagedObject.Type,
+        _ model: EntityModel,
         _ schema: SchemaModel
     ) throws(StoreError) -> [PrefetchNode] {
         var nodes: [PrefetchNode] = []
         for path in paths {
             guard path.root == ObjectIdentifier(root) else {
                 throw StoreError(
-                    .invalidRequest, "a prefetched relationship belongs to another entity",
-                    place: .init(entity: model.name, attribute: path.names.first))
+                    .invalidRequest,
+                    "a prefetched relationship belongs to another entity",
+                    place: .init(entity: model.name, attribute: path.names.first)
+                )
             }
             try add(path.names[...], to: &nodes, model, schema)
         }
@@ -30,7 +34,9 @@ struct PrefetchNode {
     }
 
     private static func add(
-        _ names: ArraySlice<String>, to nodes: inout [PrefetchNode], _ model: EntityModel,
+        _ names: ArraySlice<String>,
+        to nodes: inout [PrefetchNode],
+        _ model: EntityModel,
         _ schema: SchemaModel
     ) throws(StoreError) {
         guard let name = names.first else { return }
@@ -39,8 +45,10 @@ struct PrefetchNode {
             let target = schema.entity(relationship.target)
         else {
             throw StoreError(
-                .unknownAttribute, "\(model.name) has no relationship \(name)",
-                place: .init(entity: model.name, attribute: name))
+                .unknownAttribute,
+                "\(model.name) has no relationship \(name)",
+                place: .init(entity: model.name, attribute: name)
+            )
         }
         var index = nodes.firstIndex { $0.slot == slot }
         if index == nil {
@@ -61,7 +69,11 @@ struct PrefetchedRelations {
     func give(to object: any ManagedObject) {
         for list in lists[object.storage.object] ?? [] {
             object.storage.core.context?.keepMembers(
-                list.ids, of: object, slot: list.slot, commit: list.commit)
+                list.ids,
+                of: object,
+                slot: list.slot,
+                commit: list.commit
+            )
         }
     }
 }
@@ -70,8 +82,12 @@ extension ManagedObjectContext {
     /// Reads what `nodes` lead to from the objects `ids`, whose rows are given. With `pin`, the rows
     /// read are pinned for the caller.
     func prefetch(
-        _ nodes: [PrefetchNode], _ model: EntityModel, _ ids: [ObjectID], _ rows: [CachedRow?],
-        _ snapshot: RecordSnapshot, pin: Bool = false
+        _ nodes: [PrefetchNode],
+        _ model: EntityModel,
+        _ ids: [ObjectID],
+        _ rows: [CachedRow?],
+        _ snapshot: RecordSnapshot,
+        pin: Bool = false
     ) throws(StoreError) -> PrefetchedRelations {
         var result = PrefetchedRelations()
         try container.translating { () throws(RecordError) in
@@ -81,8 +97,13 @@ extension ManagedObjectContext {
     }
 
     private func prefetch(
-        _ nodes: [PrefetchNode], _ model: EntityModel, _ ids: [ObjectID], _ rows: [CachedRow?],
-        _ snapshot: RecordSnapshot, _ pin: Bool, _ result: inout PrefetchedRelations
+        _ nodes: [PrefetchNode],
+        _ model: EntityModel,
+        _ ids: [ObjectID],
+        _ rows: [CachedRow?],
+        _ snapshot: RecordSnapshot,
+        _ pin: Bool,
+        _ result: inout PrefetchedRelations
     ) throws(RecordError) {
         for node in nodes {
             guard let relationship = model.properties[node.slot].relationship,
@@ -95,11 +116,13 @@ extension ManagedObjectContext {
                 for (owner, list) in zip(saved, lists) {
                     targets.formUnion(list)
                     result.lists[owner, default: []].append(
-                        RelatedList(slot: node.slot, commit: snapshot.number, ids: list))
+                        RelatedList(slot: node.slot, commit: snapshot.number, ids: list)
+                    )
                 }
             } else {
                 for (id, row) in zip(ids, rows) {
-                    if case .reference(let edited)? = changed[id]?.storage.edits?.values[node.slot] {
+                    if case .reference(let edited)? = changed[id]?.storage.edits?.values[node.slot]
+                    {
                         targets.insert(edited)
                     } else if let row,
                         let stored = try row.reference(model.columns[node.slot])

@@ -13,7 +13,8 @@ extension ManagedObject {
     /// Reads an attribute. For accessors only.
     /// - Complexity: a decode; a fault is filled first, which may read the row from the store.
     @inlinable public func storedValue<Value: StorableValue>(
-        _ column: Column<Self, Value>, _ keyPath: @autoclosure () -> KeyPath<Self, Value>
+        _ column: Column<Self, Value>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) -> Value {
         if let plain = storage.plain(column.definition.slot),
             let value = Value.read(plain.row, plain.column)
@@ -26,7 +27,8 @@ extension ManagedObject {
     /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is kept
     /// out and the failure remembered.
     public func setStoredValue<Value: StorableValue>(
-        _ value: Value, _ column: Column<Self, Value>,
+        _ value: Value,
+        _ column: Column<Self, Value>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) {
         set(value.stored, slot: checkedSlot(column.definition))
@@ -34,7 +36,8 @@ extension ManagedObject {
 
     /// Reads a blob attribute: a handle, no bytes. For accessors only.
     public func storedValue(
-        _ column: Column<Self, Blob?>, _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
+        _ column: Column<Self, Blob?>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
     ) -> Blob? {
         let slot = checkedSlot(column.definition)
         track(keyPath(), slot)
@@ -46,7 +49,8 @@ extension ManagedObject {
 
     /// Sets a blob attribute. For accessors only.
     public func setStoredValue(
-        _ value: Blob?, _ column: Column<Self, Blob?>,
+        _ value: Blob?,
+        _ column: Column<Self, Blob?>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
     ) {
         if let value { storage.core.context?.keepPending(value) }
@@ -55,7 +59,8 @@ extension ManagedObject {
 
     /// Reads a to-one relationship: nil, a registered object, or a new fault. For accessors only.
     public func storedValue<Target>(
-        _ column: ToOneColumn<Self, Target>, _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
+        _ column: ToOneColumn<Self, Target>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
     ) -> Target? {
         let slot = checkedSlot(column._definition)
         track(keyPath(), slot)
@@ -67,7 +72,8 @@ extension ManagedObject {
 
     /// Sets a to-one relationship and keeps its inverse equal. For accessors only.
     public func setStoredValue<Target>(
-        _ value: Target?, _ column: ToOneColumn<Self, Target>,
+        _ value: Target?,
+        _ column: ToOneColumn<Self, Target>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
     ) {
         guard let context = storage.core.context else { return }
@@ -76,7 +82,8 @@ extension ManagedObject {
 
     /// A to-many relationship. Reads nothing yet. For accessors only.
     public func storedValue<Target>(
-        _ column: ToManyColumn<Self, Target>, _ keyPath: @autoclosure () -> KeyPath<Self, ToMany<Target>>
+        _ column: ToManyColumn<Self, Target>,
+        _ keyPath: @autoclosure () -> KeyPath<Self, ToMany<Target>>
     ) -> ToMany<Target> {
         let slot = checkedSlot(column.definition)
         track(keyPath(), slot)
@@ -84,7 +91,8 @@ extension ManagedObject {
     }
 
     @usableFromInline func carefulValue<Value: StorableValue>(
-        _ column: Column<Self, Value>, _ keyPath: KeyPath<Self, Value>
+        _ column: Column<Self, Value>,
+        _ keyPath: KeyPath<Self, Value>
     ) -> Value {
         let slot = checkedSlot(column.definition)
         track(keyPath, slot)
@@ -124,7 +132,8 @@ extension ManagedObject {
         let slot = definition.slot
         precondition(
             slot >= 0,
-            "\(Self.entityName).\(definition.name) is not in Columns, or columns is not a static let")
+            "\(Self.entityName).\(definition.name) is not in Columns, or columns is not a static let"
+        )
         return slot
     }
 }

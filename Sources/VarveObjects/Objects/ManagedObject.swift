@@ -82,8 +82,10 @@ extension ManagedObject {
     /// The object's permanent identity. No I/O.
     public var objectID: ManagedObjectID {
         ManagedObjectID(
-            store: storage.core.container.identity, entity: storage.model.record.id,
-            object: storage.object)
+            store: storage.core.container.identity,
+            entity: storage.model.record.id,
+            object: storage.object
+        )
     }
 
     /// The object's permanent identity, typed by its entity. No I/O.
@@ -123,7 +125,8 @@ extension ManagedObject {
     public var description: String {
         let state =
             isInserted
-            ? "inserted" : isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
+            ? "inserted"
+            : isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
         return "\(storage.model.name)/\(storage.object.rawValue) (\(state))"
     }
 

@@ -32,12 +32,17 @@ public struct ManagedObjectID: Hashable, Sendable {
         let scheme = "varve:"
         guard uri.hasPrefix(scheme) else { return nil }
         let parts = uri.dropFirst(scheme.count).split(
-            separator: "/", omittingEmptySubsequences: false)
+            separator: "/",
+            omittingEmptySubsequences: false
+        )
         guard parts.count == 3, let uuid = UUID(uuidString: String(parts[0])),
             let entity = UInt16(parts[1]), let object = UInt64(parts[2]), object > 0
         else { return nil }
         self.init(
-            store: UUIDValue(uuid), entity: EntityID(entity), object: ObjectID(object))
+            store: UUIDValue(uuid),
+            entity: EntityID(entity),
+            object: ObjectID(object)
+        )
     }
 }
 
@@ -59,7 +64,9 @@ extension ManagedObjectID: Codable {
         let container = try decoder.singleValueContainer()
         guard let id = ManagedObjectID(uri: try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "not the text form of an object ID")
+                in: container,
+                debugDescription: "not the text form of an object ID"
+            )
         }
         self = id
     }

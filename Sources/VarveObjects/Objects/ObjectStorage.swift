@@ -90,7 +90,9 @@ final class ObjectObservation {
     private var announcers: [Int: (any ManagedObject, Bool) -> Void] = [:]
 
     func access<Object: ManagedObject, Value>(
-        _ object: Object, _ keyPath: KeyPath<Object, Value>, slot: Int
+        _ object: Object,
+        _ keyPath: KeyPath<Object, Value>,
+        slot: Int
     ) {
         if announcers[slot] == nil {
             announcers[slot] = { [registrar] subject, isBefore in

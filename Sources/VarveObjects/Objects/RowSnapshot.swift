@@ -20,7 +20,8 @@ public struct RowSnapshot<Entity: ManagedObject>: Sendable {
     }
 
     /// A blob attribute: a handle.
-    public subscript(dynamicMember column: KeyPath<Entity.Columns, Column<Entity, Blob?>>) -> Blob? {
+    public subscript(dynamicMember column: KeyPath<Entity.Columns, Column<Entity, Blob?>>) -> Blob?
+    {
         guard case .blob(let reference) = value(Entity.columns[keyPath: column].definition) else {
             return nil
         }
@@ -36,7 +37,8 @@ public struct RowSnapshot<Entity: ManagedObject>: Sendable {
             let target = targets[definition.slot]
         else { return nil }
         return TypedObjectID(
-            ManagedObjectID(store: id.objectID.store, entity: target, object: object))
+            ManagedObjectID(store: id.objectID.store, entity: target, object: object)
+        )
     }
 
     /// Entities that the to-one relationships lead to, by slot.
@@ -66,6 +68,10 @@ extension ManagedObject {
             if let relationship = property.relationship { targets[slot] = relationship.target }
         }
         return RowSnapshot(
-            id: id, values: values, blobs: context?.blobSource, targets: targets)
+            id: id,
+            values: values,
+            blobs: context?.blobSource,
+            targets: targets
+        )
     }
 }

@@ -18,7 +18,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// A read of the relationship that fails is remembered like that of a property.
     private func reading<Value>(
-        _ fallback: Value, _ body: (ManagedObjectContext) throws(StoreError) -> Value
+        _ fallback: Value,
+        _ body: (ManagedObjectContext) throws(StoreError) -> Value
     ) -> Value {
         guard let context else { return fallback }
         do throws(StoreError) {

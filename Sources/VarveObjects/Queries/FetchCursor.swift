@@ -68,21 +68,27 @@ struct CodableValue: Codable {
                 && digits.last != 0 && !(digits.isEmpty && (isNegative || exponent != 0))
             guard canonical else { throw CodableValue.unreadable(container) }
             value = .decimal(
-                DecimalValue(isNegative: isNegative, exponent: exponent, digits: digits))
+                DecimalValue(isNegative: isNegative, exponent: exponent, digits: digits)
+            )
         case "reference": value = .reference(ObjectID(try container.decode(UInt64.self)))
         case "blob":
             let words = try (0..<4).map { _ in try container.decode(UInt64.self) }
             let length = try container.decode(UInt64.self)
             value = .blob(
                 BlobReference(
-                    digest: BlobDigest(words[0], words[1], words[2], words[3]), length: length))
+                    digest: BlobDigest(words[0], words[1], words[2], words[3]),
+                    length: length
+                )
+            )
         default: throw CodableValue.unreadable(container)
         }
     }
 
     private static func unreadable(_ container: any UnkeyedDecodingContainer) -> DecodingError {
         DecodingError.dataCorruptedError(
-            in: container, debugDescription: "not a value of a cursor")
+            in: container,
+            debugDescription: "not a value of a cursor"
+        )
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -32,7 +32,8 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
 
     /// All objects that match.
     public init(
-        filter: TypedPredicate<Entity>, sort: [SortTerm<Entity>] = []
+        filter: TypedPredicate<Entity>,
+        sort: [SortTerm<Entity>] = []
     ) {
         self.filter = filter
         self.sortTerms = sort

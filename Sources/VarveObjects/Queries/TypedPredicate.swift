@@ -119,28 +119,32 @@ extension Column where Value: OrderedValue {
 extension Column {
     /// Below the value; nil is not.
     public static func < <Wrapped: OrderedValue>(
-        column: Column, value: Wrapped
+        column: Column,
+        value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
         column.compare(.less, value.stored)
     }
 
     /// Not above the value; nil is not.
     public static func <= <Wrapped: OrderedValue>(
-        column: Column, value: Wrapped
+        column: Column,
+        value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
         column.compare(.lessOrEqual, value.stored)
     }
 
     /// Above the value; nil is not.
     public static func > <Wrapped: OrderedValue>(
-        column: Column, value: Wrapped
+        column: Column,
+        value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
         column.compare(.greater, value.stored)
     }
 
     /// Not below the value; nil is not.
     public static func >= <Wrapped: OrderedValue>(
-        column: Column, value: Wrapped
+        column: Column,
+        value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
         column.compare(.greaterOrEqual, value.stored)
     }
@@ -177,14 +181,16 @@ extension Column where Value: TextualValue {
 extension Column where Value == Blob? {
     /// There is no blob.
     public static func == (
-        column: Column, nothing: _OptionalNilComparisonType
+        column: Column,
+        nothing: _OptionalNilComparisonType
     ) -> TypedPredicate<Root> {
         column.compare(.equal, .null)
     }
 
     /// There is a blob.
     public static func != (
-        column: Column, nothing: _OptionalNilComparisonType
+        column: Column,
+        nothing: _OptionalNilComparisonType
     ) -> TypedPredicate<Root> {
         column.compare(.notEqual, .null)
     }
@@ -199,7 +205,10 @@ extension Column where Value == Blob? {
 
     private func part(_ part: PropertyPath.Part) -> PropertyDefinition {
         PropertyDefinition(
-            path: PropertyPath(path.names, part: part), originalName: nil, kind: definition.kind)
+            path: PropertyPath(path.names, part: part),
+            originalName: nil,
+            kind: definition.kind
+        )
     }
 }
 
@@ -212,7 +221,8 @@ extension ToOneColumn {
     /// The relationship leads to the object with this ID.
     public static func == (column: ToOneColumn, id: Target.ID) -> TypedPredicate<Root> {
         TypedPredicate(
-            .compare(column._definition.path, .equal, .reference(id.objectID.object)))
+            .compare(column._definition.path, .equal, .reference(id.objectID.object))
+        )
     }
 
     /// The relationship leads elsewhere, or nowhere.
@@ -222,14 +232,16 @@ extension ToOneColumn {
 
     /// The relationship leads nowhere.
     public static func == (
-        column: ToOneColumn, nothing: _OptionalNilComparisonType
+        column: ToOneColumn,
+        nothing: _OptionalNilComparisonType
     ) -> TypedPredicate<Root> {
         TypedPredicate(.compare(column._definition.path, .equal, .null))
     }
 
     /// The relationship leads to some object.
     public static func != (
-        column: ToOneColumn, nothing: _OptionalNilComparisonType
+        column: ToOneColumn,
+        nothing: _OptionalNilComparisonType
     ) -> TypedPredicate<Root> {
         TypedPredicate(.compare(column._definition.path, .notEqual, .null))
     }
@@ -255,7 +267,9 @@ extension ToManyColumn {
         TypedPredicate(
             .any(
                 definition.path,
-                .compare(.object, .equal, .reference(target.objectID.object))))
+                .compare(.object, .equal, .reference(target.objectID.object))
+            )
+        )
     }
 
     /// How many objects there are, to be compared with a number.
@@ -327,6 +341,7 @@ extension BlobDigest: FilterableValue {
         return .data(
             [first, second, third, fourth].flatMap { word in
                 (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
-            })
+            }
+        )
     }
 }

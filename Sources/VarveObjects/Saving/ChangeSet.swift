@@ -25,9 +25,11 @@ extension ManagedObjectContext {
     func checkSavable() throws(StoreError) {
         if container.options.isReadOnly {
             throw StoreError(
-                .readOnly, "the store was opened for reading only",
+                .readOnly,
+                "the store was opened for reading only",
                 place: .init(store: container.place),
-                suggestion: "Open it without isReadOnly to write.")
+                suggestion: "Open it without isReadOnly to write."
+            )
         }
         if let misuse { throw misuse }
     }
@@ -56,9 +58,11 @@ extension ManagedObjectContext {
                 .contextFailed,
                 "a value could not be read earlier, and edits may rest on it: "
                     + failure.error.message,
-                place: failure.error.place, cause: failure.error,
+                place: failure.error.place,
+                cause: failure.error,
                 suggestion: "rollback() drops the edits; acknowledgeReadFailures() keeps those of "
-                    + "other objects.")
+                    + "other objects."
+            )
         }
         var changes = ChangeSet()
         for (_, object) in changed.sorted(by: { $0.key < $1.key }) {

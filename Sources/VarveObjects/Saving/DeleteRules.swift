@@ -83,7 +83,10 @@ extension ManagedObjectContext {
 
     /// Takes `object` out of the inverse of each target that is not deleted itself.
     private func detach(
-        _ object: any ManagedObject, _ slot: Int, _ ids: [ObjectID], _ targetModel: EntityModel
+        _ object: any ManagedObject,
+        _ slot: Int,
+        _ ids: [ObjectID],
+        _ targetModel: EntityModel
     ) {
         guard let relationship = object.storage.model.properties[slot].relationship else { return }
         guard let inverse = relationship.inverseSlot else { return }
@@ -110,12 +113,14 @@ extension ManagedObjectContext {
             if !object.isInserted, let snapshot {
                 let query = RecordQuery(
                     entity: owner.record.id,
-                    predicate: .compare(PropertyPath(name), .equal, .reference(id)))
+                    predicate: .compare(PropertyPath(name), .equal, .reference(id))
+                )
                 do throws(StoreError) {
                     ids = Set(
                         try container.translating { () throws(RecordError) in
                             try snapshot.fetchIDs(query)
-                        })
+                        }
+                    )
                 } catch {
                     note(error, object)
                 }
@@ -148,11 +153,17 @@ extension ManagedObjectContext {
                 details.append(
                     StoreError.Detail(
                         code: .deleteDenied,
-                        message: "\(owner.objectID) of \(model.name) cannot be deleted: its \(name) "
+                        message:
+                            "\(owner.objectID) of \(model.name) cannot be deleted: its \(name) "
                             + "leads to \(target.objectID) of \(targetModel.name)",
                         place: StoreError.Place(
-                            entity: model.name, attribute: name, object: owner.objectID),
-                        objects: [owner.objectID, target.objectID]))
+                            entity: model.name,
+                            attribute: name,
+                            object: owner.objectID
+                        ),
+                        objects: [owner.objectID, target.objectID]
+                    )
+                )
                 break
             }
         }

@@ -74,6 +74,10 @@ public struct ConflictValues: Sendable {
             targets[slot] = model.properties[slot].relationship?.target
         }
         return RowSnapshot(
-            id: TypedObjectID(object), values: values, blobs: blobs, targets: targets)
+            id: TypedObjectID(object),
+            values: values,
+            blobs: blobs,
+            targets: targets
+        )
     }
 }

@@ -42,13 +42,18 @@ final class SaveWriter {
         throw StoreError(
             .conflict,
             "\(details.count) objects were saved by others since this context read them",
-            place: first.place, details: details,
-            suggestion: "refresh(_:mergeChanges: true) takes their values under the edits; or save with "
-                + "another merge policy.")
+            place: first.place,
+            details: details,
+            suggestion:
+                "refresh(_:mergeChanges: true) takes their values under the edits; or save with "
+                + "another merge policy."
+        )
     }
 
     private func resolve(
-        _ object: any ManagedObject, isDeletion: Bool, in transaction: RecordTransaction,
+        _ object: any ManagedObject,
+        isDeletion: Bool,
+        in transaction: RecordTransaction,
         _ details: inout [StoreError.Detail]
     ) throws {
         let model = object.storage.model
@@ -66,8 +71,14 @@ final class SaveWriter {
                         ? "\(model.name) was deleted by another context"
                         : "\(model.name) was changed by commit \(version?.rawValue ?? 0)",
                     place: StoreError.Place(
-                        entity: model.name, object: object.objectID, commit: version),
-                    objects: [object.objectID], conflict: conflict))
+                        entity: model.name,
+                        object: object.objectID,
+                        commit: version
+                    ),
+                    objects: [object.objectID],
+                    conflict: conflict
+                )
+            )
         case .objectWinsByProperty:
             if version == nil { whole.insert(id) }
         case .overwrite:
@@ -84,7 +95,8 @@ final class SaveWriter {
             dropped[id] = Set(
                 model.properties.indices.filter {
                     theirs.values[$0] != conflict.base.values[$0]
-                })
+                }
+            )
         }
     }
 
@@ -100,7 +112,9 @@ final class SaveWriter {
     }
 
     private func describe(
-        _ object: any ManagedObject, _ row: CachedRow, _ isDeletion: Bool,
+        _ object: any ManagedObject,
+        _ row: CachedRow,
+        _ isDeletion: Bool,
         _ transaction: RecordTransaction
     ) throws -> SaveConflict {
         let model = object.storage.model
@@ -120,15 +134,24 @@ final class SaveWriter {
         }
         func side(_ values: [StoredValue]) -> ConflictValues {
             ConflictValues(
-                model: model, object: id, values: values, blobs: context.blobSource)
+                model: model,
+                object: id,
+                values: values,
+                blobs: context.blobSource
+            )
         }
         return SaveConflict(
-            object: id, entity: model.name, base: side(base), mine: isDeletion ? nil : side(mine),
-            theirs: theirs.map(side))
+            object: id,
+            entity: model.name,
+            base: side(base),
+            mine: isDeletion ? nil : side(mine),
+            theirs: theirs.map(side)
+        )
     }
 
     private func values<Failure: Error>(
-        of row: CachedRow, _ model: EntityModel,
+        of row: CachedRow,
+        _ model: EntityModel,
         _ read: (ColumnID) throws(Failure) -> StoredValue
     ) throws(Failure) -> [StoredValue] {
         var values: [StoredValue] = []
@@ -154,13 +177,19 @@ final class SaveWriter {
             let model = object.storage.model
             guard model.replacesDuplicates else { continue }
             let violations = try transaction.uniqueConflicts(
-                model.record.id, values: insertValues(object), excluding: object.storage.object)
+                model.record.id,
+                values: insertValues(object),
+                excluding: object.storage.object
+            )
             guard let violation = violations.first(where: { $0.policy != .error }),
                 let existing = violation.objects.first(where: { $0 != object.storage.object })
             else { continue }
             replaced[object.storage.object] = existing
             replacedIDs[object.objectID] = ManagedObjectID(
-                store: context.container.identity, entity: model.record.id, object: existing)
+                store: context.container.identity,
+                entity: model.record.id,
+                object: existing
+            )
             if violation.policy == .upsert {
                 updatesOfReplacements.append((model, existing, givenValues(object)))
             }
@@ -172,7 +201,10 @@ final class SaveWriter {
     func apply(_ changes: ChangeSet, in transaction: RecordTransaction) throws {
         for object in changes.inserted where replaced[object.storage.object] == nil {
             try transaction.insert(
-                object.storage.model.record.id, object.storage.object, insertValues(object))
+                object.storage.model.record.id,
+                object.storage.object,
+                insertValues(object)
+            )
         }
         for (model, id, values) in updatesOfReplacements where !values.isEmpty {
             try transaction.update(model.record.id, id, values)
@@ -200,7 +232,9 @@ final class SaveWriter {
     }
 
     private func write(
-        _ edit: ToManyEdit, _ deleted: Set<ObjectID>, in transaction: RecordTransaction
+        _ edit: ToManyEdit,
+        _ deleted: Set<ObjectID>,
+        in transaction: RecordTransaction
     ) throws {
         guard let relationship = edit.model.properties[edit.slot].relationship,
             relationship.isLinked, !deleted.contains(edit.owner), !lost.contains(edit.owner)
@@ -227,7 +261,9 @@ final class SaveWriter {
     // MARK: Values
 
     private func column(
-        _ model: EntityModel, _ slot: Int, _ value: StoredValue
+        _ model: EntityModel,
+        _ slot: Int,
+        _ value: StoredValue
     ) -> ColumnValue? {
         guard let column = model.properties[slot].column else { return nil }
         if case .reference(let id) = value, let other = replaced[id] {
@@ -241,7 +277,8 @@ final class SaveWriter {
     }
 
     private func editedValues(
-        _ object: any ManagedObject, without dropped: Set<Int>
+        _ object: any ManagedObject,
+        without dropped: Set<Int>
     ) -> [ColumnValue] {
         guard let edits = object.storage.edits else { return [] }
         let model = object.storage.model
@@ -270,7 +307,9 @@ final class SaveWriter {
         let model = object.storage.model
         return try model.properties.indices.compactMap { slot in
             guard model.properties[slot].column != nil else { return nil }
-            if let edited = object.storage.edits?.values[slot] { return column(model, slot, edited) }
+            if let edited = object.storage.edits?.values[slot] {
+                return column(model, slot, edited)
+            }
             return column(model, slot, try context.storedValue(of: object, slot: slot))
         }
     }

@@ -60,7 +60,9 @@ extension ManagedObjectContext {
     }
 
     private func takeNewRows(
-        of written: [(id: ObjectID, model: EntityModel)], _ own: Set<ObjectID>, saved: Int
+        of written: [(id: ObjectID, model: EntityModel)],
+        _ own: Set<ObjectID>,
+        saved: Int
     ) throws(StoreError) {
         let newest: RecordSnapshot
         do throws(StoreError) {

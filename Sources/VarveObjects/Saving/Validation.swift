@@ -24,16 +24,24 @@ public struct ValidationReport {
                 code: .invalid,
                 message: property.isEmpty ? reason : "\(property) \(reason)",
                 place: StoreError.Place(
-                    entity: entity, attribute: property.isEmpty ? nil : property, object: object),
-                objects: [object]))
+                    entity: entity,
+                    attribute: property.isEmpty ? nil : property,
+                    object: object
+                ),
+                objects: [object]
+            )
+        )
     }
 
     mutating func miss(_ property: String) {
         failures.append(
             StoreError.Detail(
-                code: .missingValue, message: "\(property) must have a value",
+                code: .missingValue,
+                message: "\(property) must have a value",
                 place: StoreError.Place(entity: entity, attribute: property, object: object),
-                objects: [object]))
+                objects: [object]
+            )
+        )
     }
 }
 
@@ -59,7 +67,9 @@ extension ManagedObjectContext {
             code,
             details.count == 1
                 ? first.message : "\(details.count) checks failed; the first: \(first.message)",
-            place: first.place, details: details,
-            suggestion: "Nothing was saved; the edits stand.")
+            place: first.place,
+            details: details,
+            suggestion: "Nothing was saved; the edits stand."
+        )
     }
 }

@@ -54,7 +54,9 @@ public final class PropertyDefinition: Sendable {
     func behind(_ prefix: PropertyPath) -> PropertyDefinition {
         PropertyDefinition(
             path: PropertyPath(prefix.names + path.names, part: path.part),
-            originalName: nil, kind: kind)
+            originalName: nil,
+            kind: kind
+        )
     }
 }
 
@@ -79,11 +81,17 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     ) {
         self.init(
             definition: PropertyDefinition(
-                path: PropertyPath(name), originalName: originalName,
+                path: PropertyPath(name),
+                originalName: originalName,
                 kind: .attribute(
                     .init(
-                        type: Value.attributeType, isOptional: Value.isOptional,
-                        makeDefault: { value().stored }))))
+                        type: Value.attributeType,
+                        isOptional: Value.isOptional,
+                        makeDefault: { value().stored }
+                    )
+                )
+            )
+        )
     }
 
     /// An attribute without default: an optional one begins as nil, any other must be set before the
@@ -94,11 +102,17 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     public init(_ name: String, originalName: String? = nil) {
         self.init(
             definition: PropertyDefinition(
-                path: PropertyPath(name), originalName: originalName,
+                path: PropertyPath(name),
+                originalName: originalName,
                 kind: .attribute(
                     .init(
-                        type: Value.attributeType, isOptional: Value.isOptional,
-                        makeDefault: Value.isOptional ? Self.makeNull : nil))))
+                        type: Value.attributeType,
+                        isOptional: Value.isOptional,
+                        makeDefault: Value.isOptional ? Self.makeNull : nil
+                    )
+                )
+            )
+        )
     }
 }
 
@@ -113,15 +127,24 @@ extension Column where Value == Blob? {
     ///   - limit: bytes; a blob with more of them becomes a file of its own, others stay in the store.
     ///   - originalName: the name that a store may still have it under.
     public init(
-        _ name: String, externalStorageAbove limit: Int = 102_400, originalName: String? = nil
+        _ name: String,
+        externalStorageAbove limit: Int = 102_400,
+        originalName: String? = nil
     ) {
         self.init(
             definition: PropertyDefinition(
-                path: PropertyPath(name), originalName: originalName,
+                path: PropertyPath(name),
+                originalName: originalName,
                 kind: .attribute(
                     .init(
-                        type: .blob, isOptional: true, makeDefault: { .null },
-                        externalLimit: UInt64(max(0, limit))))))
+                        type: .blob,
+                        isOptional: true,
+                        makeDefault: { .null },
+                        externalLimit: UInt64(max(0, limit))
+                    )
+                )
+            )
+        )
     }
 }
 

@@ -64,7 +64,9 @@ enum EntityDeclaration {
     }
 
     private static func describe(
-        _ type: any ManagedObject.Type, known: [String], inverses: [[String]: String],
+        _ type: any ManagedObject.Type,
+        known: [String],
+        inverses: [[String]: String],
         problems: inout [String]
     ) -> EntityDescription {
         var attributes: [AttributeDescription] = []
@@ -74,44 +76,60 @@ enum EntityDeclaration {
             case .attribute(let attribute):
                 attributes.append(
                     AttributeDescription(
-                        name: property.name, originalName: property.originalName,
-                        type: attribute.type, isOptional: attribute.isOptional,
+                        name: property.name,
+                        originalName: property.originalName,
+                        type: attribute.type,
+                        isOptional: attribute.isOptional,
                         defaultValue: attribute.makeDefault?() ?? .null,
-                        externalLimit: attribute.externalLimit))
+                        externalLimit: attribute.externalLimit
+                    )
+                )
             case .toOne(let relationship), .toMany(let relationship):
                 let target = relationship.target.entityName
                 if !known.contains(target) {
                     problems.append(
                         "\(type.entityName).\(property.name) leads to \(target), "
-                            + "which the schema does not list")
+                            + "which the schema does not list"
+                    )
                 }
                 relationships.append(
                     RelationshipDescription(
-                        name: property.name, originalName: property.originalName, target: target,
+                        name: property.name,
+                        originalName: property.originalName,
+                        target: target,
                         inverse: inverses[[type.entityName, property.name]],
-                        isToMany: property.isToMany, isOrdered: relationship.isOrdered,
-                        deleteRule: relationship.deleteRule.recordRule))
+                        isToMany: property.isToMany,
+                        isOrdered: relationship.isOrdered,
+                        deleteRule: relationship.deleteRule.recordRule
+                    )
+                )
             }
         }
         return EntityDescription(
-            name: type.entityName, originalName: type.originalEntityName, attributes: attributes,
+            name: type.entityName,
+            originalName: type.originalEntityName,
+            attributes: attributes,
             relationships: relationships,
             indexes: type.indexes.map { index in
                 IndexDescription(
                     index.terms.map {
                         IndexDescription.Term($0.name, isDescending: $0.isDescending)
-                    })
+                    }
+                )
             },
             uniqueConstraints: type.uniqueConstraints.map {
                 UniqueConstraintDescription($0.properties, policy: $0.policy.recordPolicy)
-            })
+            }
+        )
     }
 
     private static func invalid(_ problems: [String]) -> StoreError {
         StoreError(
-            .invalidSchema, "the schema contradicts itself: " + problems.joined(separator: "; "),
+            .invalidSchema,
+            "the schema contradicts itself: " + problems.joined(separator: "; "),
             details: problems.map { .init(code: .invalidSchema, message: $0) },
-            suggestion: "Correct the entities' declarations.")
+            suggestion: "Correct the entities' declarations."
+        )
     }
 }
 

@@ -31,7 +31,8 @@ import VarveRecords
         self.relationshipSlots = properties.indices.filter { properties[$0].relationship != nil }
         self.slotsByColumn = Dictionary(
             properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },
-            uniquingKeysWith: { first, _ in first })
+            uniquingKeysWith: { first, _ in first }
+        )
     }
 
     func slot(named name: String) -> Int? { properties.firstIndex { $0.name == name } }
@@ -82,15 +83,21 @@ final class SchemaModel: Sendable {
         for type in types {
             guard let entity = record.entity(named: type.entityName) else {
                 throw StoreError(
-                    .unknownEntity, "the store has no entity \(type.entityName) after it was opened")
+                    .unknownEntity,
+                    "the store has no entity \(type.entityName) after it was opened"
+                )
             }
             entities.append(try SchemaModel.model(of: type, entity, record))
         }
         self.entities = entities
         byID = Dictionary(
-            entities.map { ($0.record.id, $0) }, uniquingKeysWith: { first, _ in first })
+            entities.map { ($0.record.id, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         byType = Dictionary(
-            entities.map { (ObjectIdentifier($0.type), $0) }, uniquingKeysWith: { first, _ in first })
+            entities.map { (ObjectIdentifier($0.type), $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         var danglers: [EntityID: [(owner: EntityModel, slot: Int)]] = [:]
         for owner in entities {
             for slot in owner.relationshipSlots {
@@ -113,7 +120,9 @@ final class SchemaModel: Sendable {
     }
 
     private static func model(
-        of type: any ManagedObject.Type, _ entity: RecordEntity, _ record: RecordSchema
+        of type: any ManagedObject.Type,
+        _ entity: RecordEntity,
+        _ record: RecordSchema
     ) throws(StoreError) -> EntityModel {
         var properties: [PropertyModel] = []
         for definition in EntityDeclaration.properties(of: type) {
@@ -124,8 +133,13 @@ final class SchemaModel: Sendable {
                 }
                 properties.append(
                     PropertyModel(
-                        name: definition.name, column: attribute.column, attribute: attribute,
-                        makeDefault: declared.makeDefault, relationship: nil))
+                        name: definition.name,
+                        column: attribute.column,
+                        attribute: attribute,
+                        makeDefault: declared.makeDefault,
+                        relationship: nil
+                    )
+                )
             case .toOne(let declared), .toMany(let declared):
                 guard let relationship = entity.relationship(named: definition.name) else {
                     throw missing(definition.name, entity)
@@ -141,10 +155,18 @@ final class SchemaModel: Sendable {
                 if case .column(let id, _) = relationship.storage { column = id }
                 properties.append(
                     PropertyModel(
-                        name: definition.name, column: column, attribute: nil, makeDefault: nil,
+                        name: definition.name,
+                        column: column,
+                        attribute: nil,
+                        makeDefault: nil,
                         relationship: RelationshipModel(
-                            record: relationship, rule: declared.deleteRule, inverseSlot: inverse,
-                            inverseIsToMany: back?.isToMany ?? false)))
+                            record: relationship,
+                            rule: declared.deleteRule,
+                            inverseSlot: inverse,
+                            inverseIsToMany: back?.isToMany ?? false
+                        )
+                    )
+                )
             }
         }
         return EntityModel(type: type, record: entity, properties: properties)
@@ -152,7 +174,9 @@ final class SchemaModel: Sendable {
 
     private static func missing(_ name: String, _ entity: RecordEntity) -> StoreError {
         StoreError(
-            .unknownAttribute, "the store's \(entity.name) has no \(name) after it was opened",
-            place: .init(entity: entity.name, attribute: name))
+            .unknownAttribute,
+            "the store's \(entity.name) has no \(name) after it was opened",
+            place: .init(entity: entity.name, attribute: name)
+        )
     }
 }

@@ -39,11 +39,18 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
     ) {
         self.init(
             definition: PropertyDefinition(
-                path: PropertyPath(name), originalName: originalName,
+                path: PropertyPath(name),
+                originalName: originalName,
                 kind: .toOne(
                     .init(
-                        target: Target.self, inverse: inverse, deleteRule: deleteRule,
-                        isOrdered: false))))
+                        target: Target.self,
+                        inverse: inverse,
+                        deleteRule: deleteRule,
+                        isOrdered: false
+                    )
+                )
+            )
+        )
     }
 
     /// An attribute of the target.
@@ -51,7 +58,8 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
         dynamicMember member: KeyPath<Target.Columns, Column<Target, Value>>
     ) -> Column<Root, Value> {
         Column(
-            definition: Target.columns[keyPath: member].definition.behind(_definition.path))
+            definition: Target.columns[keyPath: member].definition.behind(_definition.path)
+        )
     }
 
     /// A to-one relationship of the target.
@@ -59,7 +67,8 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
         dynamicMember member: KeyPath<Target.Columns, ToOneColumn<Target, Next>>
     ) -> ToOneColumn<Root, Next> {
         ToOneColumn<Root, Next>(
-            definition: Target.columns[keyPath: member]._definition.behind(_definition.path))
+            definition: Target.columns[keyPath: member]._definition.behind(_definition.path)
+        )
     }
 
     /// A to-many relationship of the target.
@@ -67,7 +76,8 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
         dynamicMember member: KeyPath<Target.Columns, ToManyColumn<Target, Next>>
     ) -> ToManyColumn<Root, Next> {
         ToManyColumn<Root, Next>(
-            definition: Target.columns[keyPath: member].definition.behind(_definition.path))
+            definition: Target.columns[keyPath: member].definition.behind(_definition.path)
+        )
     }
 }
 
@@ -93,11 +103,18 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
     ) {
         self.init(
             definition: PropertyDefinition(
-                path: PropertyPath(name), originalName: originalName,
+                path: PropertyPath(name),
+                originalName: originalName,
                 kind: .toMany(
                     .init(
-                        target: Target.self, inverse: inverse, deleteRule: deleteRule,
-                        isOrdered: ordered))))
+                        target: Target.self,
+                        inverse: inverse,
+                        deleteRule: deleteRule,
+                        isOrdered: ordered
+                    )
+                )
+            )
+        )
     }
 }
 

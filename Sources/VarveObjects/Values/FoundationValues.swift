@@ -54,7 +54,8 @@ extension UUID: OrderedValue {
                 byte(high, 4), byte(high, 5), byte(high, 6), byte(high, 7),
                 byte(low, 0), byte(low, 1), byte(low, 2), byte(low, 3),
                 byte(low, 4), byte(low, 5), byte(low, 6), byte(low, 7)
-            ))
+            )
+        )
     }
 }
 
@@ -74,7 +75,8 @@ extension UUIDValue {
         let all = uuid.uuid
         self.init(
             high: word((all.0, all.1, all.2, all.3, all.4, all.5, all.6, all.7)),
-            low: word((all.8, all.9, all.10, all.11, all.12, all.13, all.14, all.15)))
+            low: word((all.8, all.9, all.10, all.11, all.12, all.13, all.14, all.15))
+        )
     }
 }
 
@@ -134,7 +136,10 @@ extension Decimal: OrderedValue {
         let exponent = Int(value.exponent)
         guard (-128...127).contains(exponent) else { return nil }
         self.init(
-            sign: value.isNegative ? .minus : .plus, exponent: exponent, significand: significand)
+            sign: value.isNegative ? .minus : .plus,
+            exponent: exponent,
+            significand: significand
+        )
     }
 
     /// A stored decimal; not-a-number is null. A 39th digit, which only a few `Decimal`s have, is
@@ -157,7 +162,10 @@ extension Decimal: OrderedValue {
         }
         return .decimal(
             DecimalValue(
-                isNegative: sign == .minus, exponent: Int16(truncatingIfNeeded: exponent),
-                digits: digits))
+                isNegative: sign == .minus,
+                exponent: Int16(truncatingIfNeeded: exponent),
+                digits: digits
+            )
+        )
     }
 }
