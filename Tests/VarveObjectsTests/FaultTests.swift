@@ -172,7 +172,7 @@ import VarveObjects
         let ids = try makeItems(2, in: container)
         let context = container.newContext()
         let items = try context.fetch(Item.all)
-        #expect(items.allSatisfy(\.isFault))
+        #expect(items.allSatisfy { $0.isFault })
         let other = container.newContext()
         other.delete(try other.object(with: ids[0]))
         other.delete(try other.object(with: ids[1]))

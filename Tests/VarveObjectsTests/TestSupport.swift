@@ -32,17 +32,20 @@ func makeItems(
     in container: PersistentContainer,
     _ change: (Item, Int) -> Void = { _, _ in }
 ) throws -> [Item.ID] {
-    let context = container.newContext(author: "test")
-    let items = (0..<count).map { index in
-        let item = Item(in: context)
-        item.title = "item \(index)"
-        item.number = index
-        item.timestamp = Date(timeIntervalSinceReferenceDate: Double(index))
-        change(item, index)
-        return item
+    func make() throws -> [Item.ID] {
+        let context = container.newContext(author: "test")
+        let items = (0..<count).map { index in
+            let item = Item(in: context)
+            item.title = "item \(index)"
+            item.number = index
+            item.timestamp = Date(timeIntervalSinceReferenceDate: Double(index))
+            change(item, index)
+            return item
+        }
+        try context.save()
+        return items.map(\.id)
     }
-    try context.save()
-    let ids = items.map(\.id)
+    let ids = try make()
     container.trimMemory()
     return ids
 }
