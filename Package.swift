@@ -109,6 +109,11 @@ let package = Package(
         ),
         .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),
         .testTarget(
+            name: "MainActorModuleTests",
+            dependencies: ["Varve", "VarveTesting"],
+            swiftSettings: [.defaultIsolation(MainActor.self)]
+        ),
+        .testTarget(
             name: "CompileFailTests",
             dependencies: ["VarveObjects"],
             exclude: ["Snippets"]

@@ -33,26 +33,20 @@ static void blocks_portable(uint32_t state[8], const uint8_t *bytes, size_t bloc
         }
         uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
         uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
-// One round leaves its results in d and h; the next one is called with the names moved on by one.
-#define ROUND(a, b, c, d, e, f, g, h, i)                                                   \
-    do {                                                                                   \
-        uint32_t sum = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +                \
-                       (g ^ (e & (f ^ g))) + constants[i] + words[i];                      \
-        d += sum;                                                                          \
-        h = sum + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +                         \
-            ((a & b) | (c & (a | b)));                                                     \
-    } while (0)
-        for (int i = 0; i < 64; i += 8) {
-            ROUND(a, b, c, d, e, f, g, h, i);
-            ROUND(h, a, b, c, d, e, f, g, i + 1);
-            ROUND(g, h, a, b, c, d, e, f, i + 2);
-            ROUND(f, g, h, a, b, c, d, e, i + 3);
-            ROUND(e, f, g, h, a, b, c, d, i + 4);
-            ROUND(d, e, f, g, h, a, b, c, i + 5);
-            ROUND(c, d, e, f, g, h, a, b, i + 6);
-            ROUND(b, c, d, e, f, g, h, a, i + 7);
+        for (int i = 0; i < 64; i++) {
+            uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+            uint32_t one = h + s1 + ((e & f) ^ (~e & g)) + constants[i] + words[i];
+            uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+            uint32_t two = s0 + ((a & b) ^ (a & c) ^ (b & c));
+            h = g;
+            g = f;
+            f = e;
+            e = d + one;
+            d = c;
+            c = b;
+            b = a;
+            a = one + two;
         }
-#undef ROUND
         state[0] += a;
         state[1] += b;
         state[2] += c;

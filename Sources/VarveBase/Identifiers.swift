@@ -2,7 +2,8 @@
 //
 // Invariants
 // - Offsets, counts and numbers are different types: mixing two of them does not compile.
-// - None of them is trusted because of its type: a value read from disk is checked where it is read.
+// - None of them is trusted because of its type: a value read from disk is checked where it is
+//   read.
 
 /// A position in the store file, in bytes from its start.
 public struct FileOffset: Hashable, Comparable, Sendable {

@@ -57,8 +57,8 @@ public struct UUIDValue: Hashable, Comparable, Sendable {
 
 /// One value of one column.
 ///
-/// Smaller integers widen to `int`; `UInt64` keeps its order as `Int64(bitPattern: value ^ 1 << 63)`.
-/// A URL is its text. Which Swift type a value came from is the schema's knowledge.
+/// Smaller integers widen to `int`; `UInt64` keeps its order as `Int64(bitPattern: value ^ 1 <<
+/// 63)`. A URL is its text. Which Swift type a value came from is the schema's knowledge.
 public enum StoredValue: Hashable, Sendable {
     case null
     case bool(Bool)

@@ -2,8 +2,8 @@
 
 /// A random number generator whose numbers follow from its seed.
 ///
-/// A failing test prints `seed`; the same seed gives the same numbers on every machine. The generator
-/// is SplitMix64: fast, well mixed, and not for secrets.
+/// A failing test prints `seed`; the same seed gives the same numbers on every machine. The
+/// generator is SplitMix64: fast, well mixed, and not for secrets.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     /// The seed it began with.
     public let seed: UInt64
@@ -29,7 +29,8 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A generator for a part of the work: its numbers do not depend on how many this one gave since.
+    /// A generator for a part of the work: its numbers do not depend on how many this one gave
+    /// since.
     public func branch(_ number: UInt64) -> SeededRandom {
         var mixer = SeededRandom(seed: seed ^ (number &* 0xD1B5_4A32_D192_ED03))
         return SeededRandom(seed: mixer.next())

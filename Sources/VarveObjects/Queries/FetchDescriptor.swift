@@ -100,14 +100,13 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
         return copy
     }
 
-    /// Reads the objects that these relationships lead to in one pass per entity.
-    public func prefetch<each Relationship: PrefetchableColumn>(
-        _ paths: (Entity.Columns) -> (repeat each Relationship)
+    /// Reads the objects that these relationships lead to in one pass per entity:
+    /// `prefetch { ($0.picture, $0.tags) }`.
+    public func prefetch(
+        @PrefetchBuilder _ paths: (Entity.Columns) -> [PrefetchPath]
     ) -> FetchDescriptor {
         var copy = self
-        for column in repeat each paths(Entity.columns) {
-            copy.prefetchPaths.append(column.prefetchPath)
-        }
+        copy.prefetchPaths += paths(Entity.columns)
         return copy
     }
 }

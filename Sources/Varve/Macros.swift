@@ -1,0 +1,104 @@
+// The macros by which a model is declared. What they expand to stands in docs/PublicAPI.md.
+#if Macros
+public import VarveObjects
+
+/// Makes a class an entity: a kind of object that the store keeps.
+///
+/// ```swift
+/// @Entity final class Item: ManagedObject {
+///     #Index<Item>([\.timestamp])
+///     var timestamp: Date = .now
+///     var title: String = ""
+///     @Relationship(inverse: \Tag.items) var tags: ToMany<Tag>
+///     @Transient var isExpanded = false
+/// }
+/// ```
+///
+/// Every `var` that stores something becomes an attribute or a relationship, unless it is marked
+/// with ``Transient()``. Computed and static properties are left alone. The class names its
+/// conformance to `ManagedObject` itself and is final.
+///
+/// - Parameter originalName: the name that a store may still have the entity under, after a rename.
+@attached(
+    member,
+    names: named(entityName),
+    named(originalEntityName),
+    named(Columns),
+    named(columns),
+    named(indexes),
+    named(uniqueConstraints),
+    named(storage),
+    named(init)
+)
+@attached(memberAttribute)
+@attached(extension, conformances: Sendable)
+public macro Entity(originalName: String? = nil) =
+    #externalMacro(module: "VarveMacros", type: "EntityMacro")
+
+/// Says more about an attribute than its declaration does. An attribute needs no mark otherwise.
+///
+/// - Parameters:
+///   - options: where the value is kept, and whether it needs one before it is saved.
+///   - originalName: the name that a store may still have the attribute under, after a rename.
+@attached(accessor, names: named(get), named(set))
+public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
+    #externalMacro(module: "VarveMacros", type: "AttributeMacro")
+
+/// Makes a property a relationship: to one object with the type `Picture?`, to many with
+/// `ToMany<Tag>`.
+///
+/// - Parameters:
+///   - inverse: the property that leads back, as a key path with its entity: `\Tag.items`. It is
+///     kept equal. One side is enough to name it.
+///   - deleteRule: what happens to the other side when this object is deleted.
+///   - ordered: whether the objects of a to-many keep the order they were put in.
+///   - originalName: the name that a store may still have the relationship under, after a rename.
+@attached(accessor, names: named(get), named(set))
+public macro Relationship(
+    inverse: AnyKeyPath? = nil,
+    deleteRule: DeleteRule = .nullify,
+    ordered: Bool = false,
+    originalName: String? = nil
+) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
+
+/// Keeps a property out of the store: it lives as long as its object and never marks it changed.
+@attached(peer)
+public macro Transient() = #externalMacro(module: "VarveMacros", type: "TransientMacro")
+
+/// Indexes: one per list, over the properties of the list, most significant first.
+///
+/// An index serves filters and sorts that begin with its first properties, in both directions.
+///
+/// - Parameters:
+///   - properties: lists of stored attributes and to-one relationships of the entity.
+///   - descending: those that run from the largest to the smallest value. Needed only where one
+///     index mixes directions.
+@freestanding(declaration)
+public macro Index<Entity: ManagedObject>(
+    _ properties: [PartialKeyPath<Entity>]...,
+    descending: [PartialKeyPath<Entity>] = []
+) = #externalMacro(module: "VarveMacros", type: "IndexMacro")
+
+/// Constraints: no two objects have the same values in all properties of a list. Nil equals
+/// nothing.
+///
+/// - Parameters:
+///   - properties: lists of stored attributes and to-one relationships of the entity.
+///   - onConflict: what a save does with a new object whose values exist already.
+@freestanding(declaration)
+public macro Unique<Entity: ManagedObject>(
+    _ properties: [PartialKeyPath<Entity>]...,
+    onConflict: UniquenessPolicy = .error
+) = #externalMacro(module: "VarveMacros", type: "UniqueMacro")
+
+/// What ``Attribute(_:originalName:)`` can say about an attribute.
+public struct AttributeOption: Sendable {
+    /// A `Blob?` with more bytes than `limit` becomes a file beside the store; others stay inside.
+    public static func externalStorage(above limit: Int = 102_400) -> AttributeOption {
+        AttributeOption()
+    }
+
+    /// The attribute has neither default nor nil: a new object cannot be saved before it is set.
+    public static var required: AttributeOption { AttributeOption() }
+}
+#endif
