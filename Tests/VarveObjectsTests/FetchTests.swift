@@ -1,0 +1,451 @@
+// Rules B1-B6, P1-P3 and Q of the design: batches, prefetching, requests.
+
+import Foundation
+import Testing
+import VarveObjects
+
+@Suite struct BatchTests {
+    @Test func B1_B3_exactReads() throws {
+        let container = try memory()
+        try makeItems(420, in: container)
+        let context = container.newContext()
+        let opened = try reads(container) {
+            try context.fetchBatched(Item.all.sorted { [$0.number.ascending] }, size: 50)
+        }
+        let list = opened.value
+        #expect(opened.reads == 0)
+        let shape = reads(container) { (list.count, list.ids.count, list.isEmpty) }
+        #expect(shape.value == (420, 420, false) && shape.reads == 0)
+        // Touching row 120 reads rows 100 to 149, in one pass.
+        let touched = reads(container) { list[120].title }
+        #expect(touched.value == "item 120" && touched.reads == 50 && touched.passes == 1)
+        let neighbours = reads(container) { (list[100].title, list[149].title) }
+        #expect(neighbours.reads == 0 && neighbours.value == ("item 100", "item 149"))
+        let next = reads(container) { list[150].title }
+        #expect(next.reads == 50)
+        // The last batch is shorter.
+        let last = reads(container) { list[419].number }
+        #expect(last.value == 419 && last.reads == 20)
+    }
+
+    @Test func B3_aFullScanIsOnePassPerBatch() throws {
+        let container = try memory()
+        try makeItems(420, in: container)
+        let context = container.newContext()
+        let scan = try reads(container) {
+            let list = try context.fetchBatched(Item.all, size: 50)
+            return list.reduce(0) { $0 + $1.number }
+        }
+        #expect(scan.value == 420 * 419 / 2 && scan.reads == 420 && scan.passes == 9)
+    }
+
+    @Test func B4_twoBatchesStayPinned() throws {
+        let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
+        try makeItems(200, in: container)
+        let context = container.newContext()
+        let list = try context.fetchBatched(Item.all, size: 50)
+        _ = list[0]
+        _ = list[50]
+        #expect(container.statistics.rowCache.pinnedRows == 100)
+        let back = reads(container) { list[0].number + list[50].number }
+        #expect(back.reads == 0)
+        _ = list[100]
+        #expect(container.statistics.rowCache.pinnedRows == 100)
+        // The batch touched longest ago was let go and counts again.
+        let again = reads(container) { list[10].number }
+        #expect(again.reads == 50)
+    }
+
+    @Test func B2_theListIsFrozen() throws {
+        let container = try memory()
+        let ids = try makeItems(3, in: container)
+        let context = container.newContext()
+        let list = try context.fetchBatched(Item.all.sorted { [$0.number.ascending] }, size: 2)
+        let other = container.newContext()
+        other.delete(try other.object(with: ids[1]))
+        Item(in: other).number = 0
+        try other.save()
+        context.advance()
+        #expect(list.count == 3 && list.ids == ids)
+        #expect(list[0].title == "item 0" && list[2].title == "item 2")
+        #expect(list[1].isDeleted)
+        #expect(context.readFailures.isEmpty)
+    }
+
+    @Test func B5_B6_loadAndLimit() throws {
+        let container = try memory()
+        try makeItems(100, in: container)
+        let context = container.newContext()
+        let list = try context.fetchBatched(
+            Item.all.sorted { [$0.number.descending] }.offset(10).limit(30),
+            size: 50
+        )
+        #expect(list.count == 30)
+        let loaded = try reads(container) { try list.load(0..<30) }
+        #expect(loaded.reads == 30 && loaded.passes == 1)
+        #expect(list.first?.number == 89 && list.last?.number == 60)
+        #expect(code { _ = try context.fetchBatched(Item.all, size: 0) } == .invalidRequest)
+    }
+
+    @Test func batchesOfFilledObjects() throws {
+        let container = try memory()
+        try makeItems(100, in: container)
+        let context = container.newContext()
+        let list = try context.fetchBatched(Item.all.returningFaults(false), size: 50)
+        let first = list[3]
+        #expect(!first.isFault && first.title == "item 3")
+        #expect(container.statistics.realisedObjects == 1)
+    }
+
+    @Test func unsavedObjectsAreInTheList() throws {
+        let container = try memory()
+        try makeItems(10, in: container)
+        let context = container.newContext()
+        let new = Item(in: context)
+        new.number = 4
+        let list = try context.fetchBatched(Item.all.sorted { [$0.number.ascending] }, size: 4)
+        #expect(list.map(\.number) == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9])
+        #expect(list[5] === new)
+    }
+}
+
+@Suite struct PrefetchTests {
+    private func make(_ container: PersistentContainer, _ count: Int) throws {
+        let context = container.newContext()
+        let folder = Folder(in: context)
+        folder.name = "shared"
+        folder.owner = Person(in: context)
+        folder.owner?.name = "owner"
+        let tags = (0..<3).map { _ in Tag(in: context) }
+        for index in 0..<count {
+            let item = Item(in: context)
+            item.number = index
+            item.picture = Picture(in: context)
+            item.picture?.caption = "picture \(index)"
+            item.folder = folder
+            for tag in tags.prefix(index % 3) { item.tags.append(tag) }
+        }
+        try context.save()
+        context.reset()
+        container.trimMemory()
+    }
+
+    @Test func P1_onePassPerEntity() throws {
+        let container = try memory()
+        try make(container, 100)
+        container.trimMemory()
+        let context = container.newContext()
+        let fetched = try reads(container) {
+            try context.fetch(
+                Item.all.sorted { [$0.number.ascending] }.prefetch { $0.picture }
+            )
+        }
+        #expect(fetched.reads == 200 && fetched.passes == 2)
+        let used = reads(container) { fetched.value.map { $0.picture?.caption } }
+        #expect(used.reads == 0 && used.value[42] == "picture 42")
+    }
+
+    @Test func P1_P2_pathsAndSharedTargets() throws {
+        let container = try memory()
+        try make(container, 50)
+        container.trimMemory()
+        let context = container.newContext()
+        let fetched = try reads(container) {
+            try context.fetch(Item.all.prefetch { ($0.folder.owner, $0.folder) })
+        }
+        #expect(fetched.reads == 52 && fetched.passes == 3)
+        let used = reads(container) { fetched.value.map { $0.folder?.owner?.name } }
+        #expect(used.reads == 0 && used.value == Array(repeating: "owner", count: 50))
+    }
+
+    @Test func toManyRelationshipsAreFilledToo() throws {
+        let container = try memory()
+        try make(container, 30)
+        container.trimMemory()
+        let context = container.newContext()
+        let fetched = try reads(container) {
+            try context.fetch(Item.all.sorted { [$0.number.ascending] }.prefetch { $0.tags })
+        }
+        #expect(fetched.passes == 2 && fetched.reads == 32)
+        #expect(fetched.value.allSatisfy { !$0.hasFault(Item.columns.tags) })
+        let used = reads(container) { fetched.value.map { $0.tags.map(\.name).count } }
+        #expect(used.reads == 0 && used.value.prefix(4) == [0, 1, 2, 0])
+    }
+
+    @Test func P2_batchesPrefetchPerBatch() throws {
+        let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
+        try make(container, 100)
+        let context = container.newContext()
+        let list = try context.fetchBatched(
+            Item.all.sorted { [$0.number.ascending] }.prefetch { ($0.picture, $0.tags) },
+            size: 20
+        )
+        let touched = reads(container) { list[25].picture?.caption }
+        #expect(touched.value == "picture 25" && touched.reads == 20 + 20 + 2)
+        let others = reads(container) {
+            (20..<40).map { (list[$0].picture?.caption, list[$0].tags.count) }
+        }
+        #expect(others.reads == 0 && others.value[3].0 == "picture 23")
+    }
+
+    @Test func P3_withoutItRelationshipsStayFaults() throws {
+        let container = try memory()
+        try make(container, 10)
+        let context = container.newContext()
+        let items = try context.fetch(Item.all.returningFaults(false))
+        #expect(items.allSatisfy { !$0.isFault && $0.picture?.isFault == true })
+        #expect(items.allSatisfy { $0.hasFault(Item.columns.tags) })
+    }
+
+    @Test func anotherEntitysRelationshipIsRefused() throws {
+        let container = try memory()
+        let context = container.newContext()
+        let request = Item.all.prefetch { _ in Tag.columns.items }
+        #expect(code { _ = try context.fetch(request) } == .invalidRequest)
+    }
+}
+
+@Suite struct RequestTests {
+    @Test func Q1_valuesAtOnce() throws {
+        let container = try memory()
+        try makeItems(30, in: container)
+        let context = container.newContext()
+        let items = try reads(container) {
+            try context.fetch(Item.all.returningFaults(false))
+        }
+        #expect(items.reads == 30 && items.passes == 1)
+        #expect(items.value.allSatisfy { !$0.isFault })
+        #expect(container.statistics.realisedObjects == 30)
+    }
+
+    @Test func Q3_unsavedEditsCount() throws {
+        let container = try memory()
+        let ids = try makeItems(10, in: container)
+        let context = container.newContext()
+        let new = Item(in: context)
+        new.number = 3
+        new.title = "new"
+        try context.existingObject(with: ids[9])?.number = -1
+        try context.existingObject(with: ids[0])?.title = "other"
+        context.delete(try context.object(with: ids[5]))
+        let request = Item.where { $0.title.hasPrefix("item") || $0.title == "new" }
+            .sorted { [$0.number.ascending] }
+        let titles = try context.fetch(request).map(\.title)
+        #expect(
+            titles == [
+                "item 9", "item 1", "item 2", "item 3", "new", "item 4", "item 6", "item 7",
+                "item 8",
+            ]
+        )
+        #expect(try context.count(request) == 9)
+        #expect(
+            try context.fetch(request.offset(2).limit(4)).map(\.title)
+                == ["item 2", "item 3", "new", "item 4"]
+        )
+        #expect(try context.count(request.offset(2).limit(4)) == 4)
+        #expect(try context.fetchIDs(request.limit(1)) == [ids[9]])
+        let stored = request.includingPendingChanges(false)
+        #expect(try context.count(stored) == 10)
+        #expect(try context.fetchIDs(stored) == ids)
+        let sorted = try context.fetch(Item.all.sorted { [$0.number.descending] }).map(\.number)
+        #expect(sorted == [8, 7, 6, 4, 3, 3, 2, 1, 0, -1])
+    }
+
+    @Test func Q3_editsOfOtherObjectsCount() throws {
+        let container = try memory()
+        let context = container.newContext()
+        let folders = (0..<2).map { index in
+            let folder = Folder(in: context)
+            folder.name = "folder \(index)"
+            return folder
+        }
+        for index in 0..<6 {
+            let item = Item(in: context)
+            item.number = index
+            item.folder = folders[index % 2]
+        }
+        try context.save()
+        func numbers() throws -> [Int] {
+            try context.fetch(
+                Item.where { $0.folder.name == "found" }.sorted { [$0.number.ascending] }
+            ).map(\.number)
+        }
+        #expect(try numbers() == [])
+        folders[0].name = "found"
+        #expect(try numbers() == [0, 2, 4])
+        folders[0].items[1].folder = folders[1]
+        #expect(try numbers() == [0, 4])
+        let many = Folder.where { $0.items.count > 3 }
+        #expect(try context.fetch(many) == [folders[1]])
+        let anyTwo = Folder.where { $0.items.any { $0.number == 2 } }
+        #expect(try context.fetch(anyTwo) == [folders[1]])
+        try context.save()
+        #expect(try numbers() == [0, 4])
+        #expect(try context.fetch(many) == [folders[1]])
+        #expect(try context.fetch(anyTwo) == [folders[1]])
+        let byFolder = Item.all.sorted { [$0.folder.name.descending, $0.number.ascending] }
+        #expect(try context.fetch(byFolder).map(\.number) == [0, 4, 1, 2, 3, 5])
+    }
+
+    @Test func Q5_Q6_windows() throws {
+        let container = try memory()
+        try makeItems(4, in: container)
+        let context = container.newContext()
+        let all = Item.all.sorted { [$0.title.ascending] }
+        func titles(_ request: FetchDescriptor<Item>) throws -> [String] {
+            let titles = try context.fetch(request).map(\.title)
+            #expect(try context.count(request) == titles.count)
+            #expect(try context.fetchIDs(request).count == titles.count)
+            return titles
+        }
+        #expect(try titles(all.offset(1)) == ["item 1", "item 2", "item 3"])
+        #expect(try titles(all.offset(4)) == [])
+        #expect(try titles(all.offset(9).limit(1)) == [])
+        #expect(try titles(all.limit(0)) == [])
+        #expect(try titles(all.offset(1).limit(2)) == ["item 1", "item 2"])
+        #expect(code { _ = try context.fetch(all.limit(-1)) } == .invalidRequest)
+        #expect(code { _ = try context.fetch(all.offset(-1)) } == .invalidRequest)
+        #expect(code { _ = try context.count(all.offset(-1)) } == .invalidRequest)
+    }
+
+    @Test func Q7_theOrderIsTotal() throws {
+        let container = try memory()
+        let ids = try makeItems(6, in: container) { item, index in item.number = index % 2 }
+        let context = container.newContext()
+        #expect(try context.fetchIDs(Item.all) == ids)
+        let up = try context.fetchIDs(Item.all.sorted { [$0.number.ascending] })
+        #expect(up == [ids[0], ids[2], ids[4], ids[1], ids[3], ids[5]])
+        let down = try context.fetchIDs(Item.all.sorted { [$0.number.descending] })
+        #expect(down == up.reversed())
+        #expect(try context.fetch(Item.all.sorted { [$0.number.descending] }).map(\.id) == down)
+    }
+
+    @Test func Q8_nilFirstNaNLastBytesOfUTF8() throws {
+        let container = try memory()
+        let context = container.newContext()
+        for (double, text, number) in [
+            (Double.nan, "b", 2), (-.infinity, "B", nil), (1, "ä", 1), (0, "a", nil),
+        ] as [(Double, String, Int?)] {
+            let object = Everything(in: context)
+            object.required = text
+            object.double = double
+            object.optionalInt = number
+        }
+        for isSaved in [false, true] {
+            if isSaved { try context.save() }
+            let byDouble = try context.fetch(Everything.all.sorted { [$0.double.ascending] })
+            #expect(byDouble.map(\.required) == ["B", "a", "ä", "b"])
+            let byText = try context.fetch(Everything.all.sorted { [$0.required.ascending] })
+            #expect(byText.map(\.required) == ["B", "a", "b", "ä"])
+            let byNumber = try context.fetch(
+                Everything.all.sorted { [$0.optionalInt.ascending, $0.required.descending] }
+            )
+            #expect(byNumber.map(\.required) == ["a", "B", "ä", "b"])
+            #expect(try context.count(Everything.where { $0.double == .nan }) == 1)
+        }
+    }
+
+    @Test func Q9_keysetPages() throws {
+        let container = try memory()
+        try makeItems(95, in: container) { item, index in item.number = index / 10 }
+        let context = container.newContext()
+        let request = Item.all.sorted { [$0.number.ascending, $0.title.descending] }.limit(20)
+        let whole = try context.fetchIDs(request.limit(nil))
+        var collected: [Item.ID] = []
+        var page = try context.fetchPage(request)
+        while !page.objects.isEmpty {
+            collected += page.objects.map(\.id)
+            let data = try JSONEncoder().encode(page.last)
+            let cursor = try JSONDecoder().decode(FetchCursor.self, from: data)
+            page = try context.fetchPage(request.after(cursor))
+        }
+        #expect(collected == whole)
+        // And back again.
+        page = try context.fetchPage(request.after(nil).offset(80))
+        let before = try context.fetchPage(request.before(page.first))
+        #expect(before.objects.map(\.id) == Array(whole[60..<80]))
+        #expect(
+            code { _ = try context.fetchPage(Item.all.limit(2).after(page.last)) }
+                == .invalidCursor
+        )
+        #expect(
+            code { _ = try context.fetch(request.where { $0.number > 1 }.after(page.last)) }
+                == .invalidCursor
+        )
+    }
+
+    @Test func Q9_pagesWhileOthersWrite() throws {
+        let container = try memory()
+        let ids = try makeItems(100, in: container)
+        let context = container.newContext()
+        let other = container.newContext()
+        let request = Item.all.sorted { [$0.number.ascending] }.limit(7)
+        var seen: [Item.ID] = []
+        var page = try context.fetchPage(request)
+        var step = 0
+        while !page.objects.isEmpty {
+            seen += page.objects.map(\.id)
+            // Insert in front, delete what was shown (the cursor's own object too), change nothing else.
+            Item(in: other).number = 0
+            other.delete(try other.object(with: page.objects.last!.id))
+            try other.save()
+            step += 1
+            context.advance()
+            page = try context.fetchPage(request.after(page.last))
+        }
+        #expect(seen == ids)
+    }
+
+    @Test func cursorsOfUnsavedObjects() throws {
+        let container = try memory()
+        try makeItems(10, in: container)
+        let context = container.newContext()
+        for index in 0..<5 {
+            let item = Item(in: context)
+            item.number = index * 2
+            item.title = "new"
+        }
+        let request = Item.all.sorted { [$0.number.ascending] }.limit(4)
+        let whole = try context.fetchIDs(request.limit(nil))
+        #expect(whole.count == 15)
+        var collected: [Item.ID] = []
+        var page = try context.fetchPage(request)
+        while !page.objects.isEmpty {
+            collected += page.objects.map(\.id)
+            page = try context.fetchPage(request.after(page.last))
+        }
+        #expect(collected == whole)
+        page = try context.fetchPage(request.before(nil).offset(11))
+        #expect(try context.fetchIDs(request.before(page.first)) == Array(whole[7..<11]))
+    }
+
+    @Test func anIndexAnswersAndExplains() throws {
+        let container = try memory()
+        try makeItems(1_000, in: container) { item, index in
+            item.priority = [.low, .normal, .high][index % 3]
+        }
+        let context = container.newContext()
+        let request = Item.where { $0.priority == .high }.sorted { [$0.timestamp.descending] }
+        let text = try context.explain(request)
+        #expect(text.contains("priority"), "\(text)")
+        let before = container.statistics
+        #expect(try context.count(request) == 333)
+        #expect(try context.fetchIDs(request.limit(10)).count == 10)
+        let after = container.statistics
+        #expect(after.rowsScanned == before.rowsScanned && after.storeReads == before.storeReads)
+    }
+
+    @Test func aPageReadsHardlyMoreEntriesThanItHas() throws {
+        let container = try memory()
+        try makeItems(1_000, in: container)
+        let context = container.newContext()
+        let request = Item.all.sorted { [$0.number.ascending] }.limit(50)
+        var page = try context.fetchPage(request.offset(400))
+        let before = container.statistics
+        page = try context.fetchPage(request.after(page.last))
+        let after = container.statistics
+        #expect(page.objects.first?.number == 450)
+        #expect(after.entriesScanned - before.entriesScanned <= 51)
+        #expect(after.rowsScanned == before.rowsScanned)
+    }
+}
