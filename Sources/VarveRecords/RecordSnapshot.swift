@@ -110,8 +110,9 @@ public final class RecordSnapshot: Sendable {
         var start = 0
         while start < ids.count, used < budget {
             let end = min(ids.count, start + 512)
-            let missing = store.rowCache.missing(ids[start..<end], at: number)
+            let (missing, bytes) = store.rowCache.warm(ids[start..<end], at: number)
             start = end
+            used += bytes
             if missing.isEmpty { continue }
             var fitting: [CachedRow] = []
             for (id, stored) in zip(missing, try reader.storedRows(entity, missing)) {

@@ -28,19 +28,39 @@ struct FetchPlan: Sendable {
     let isReversed: Bool
     /// Values in front of the sorted columns in each key of the index: fixed by equality.
     let fixedPrefix: [UInt8]
-    /// The index's terms from the first that is not fixed on; in step with the sort terms that are not.
-    let orderedTerms: [(term: RecordIndex.Term, sortIndex: Int)]
+    /// The sort terms, in step with the index's terms behind the fixed ones.
+    let steps: [OrderStep]
     /// Candidates in the ranges, exact for trees.
     let candidates: UInt64
 
-    /// The key in the accessed tree where a place in the order stands; nil when the plan has no order.
-    func key(of position: KeysetPosition) -> [UInt8]? {
-        guard isOrdered else { return nil }
+    /// Where a place in the order cuts the accessed tree: what the tree has below the key stands on one side of
+    /// the place, what it has from the key on stands on the other. With `isBehind` an entry that is
+    /// exactly at the place counts to what is below. Nil: all of the tree is below.
+    func cut(at position: KeysetPosition, isBehind: Bool) -> [UInt8]? {
         var key = fixedPrefix
-        for (term, sortIndex) in orderedTerms {
-            _ = IndexKeys.append(position.values[sortIndex], term, to: &key)
+        for (sortIndex, step) in steps.enumerated() {
+            let value = position.values[sortIndex]
+            switch step {
+            case .column(let term): _ = IndexKeys.append(value, term, to: &key)
+            case .fixed(let fixed):
+                // The place need not be of an object that passes the filter: then all objects that were
+                // equal up to here stand on the same side of it.
+                let order = ValueOrder.compare(fixed, value)
+                if order == 0 { continue }
+                let isAfter = (order > 0) != sort.terms[sortIndex].isDescending
+                return isAfter != isReversed ? key : KeyCoding.end(ofPrefix: key)
+            }
         }
         KeyCoding.appendObjectID(position.object, to: &key)
+        if isBehind { key.append(0) }
         return key
     }
+}
+
+/// How one sort term is met by an index.
+enum OrderStep: Hashable, Sendable {
+    /// By the next column of the key.
+    case column(RecordIndex.Term)
+    /// The filter allows one value only.
+    case fixed(StoredValue)
 }

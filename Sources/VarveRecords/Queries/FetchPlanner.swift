@@ -117,7 +117,7 @@ struct FetchPlanner<Source: RecordSource> {
             isOrdered: order != nil || !needsOrder,
             isReversed: order?.isReversed ?? false,
             fixedPrefix: match.prefix,
-            orderedTerms: order?.terms ?? [],
+            steps: order?.steps ?? [],
             candidates: entries
         )
         return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: 8))
@@ -145,24 +145,27 @@ struct FetchPlanner<Source: RecordSource> {
     // MARK: Order
 
     /// How an index delivers the order behind its fixed columns; nil when it does not.
-    private func order(
-        _ match: IndexMatch
-    ) -> (isReversed: Bool, terms: [(term: RecordIndex.Term, sortIndex: Int)])? {
-        let fixed = Set(match.index.terms[..<match.prefixTerms].map(\.column))
-        let free = match.index.terms[match.prefixTerms...]
-        var terms: [(term: RecordIndex.Term, sortIndex: Int)] = []
-        var isReversed = sort.isTieDescending
-        var rest = free
-        for (sortIndex, wanted) in sort.terms.enumerated() {
+    private func order(_ match: IndexMatch) -> (isReversed: Bool, steps: [OrderStep])? {
+        let fixed = match.index.terms[..<match.prefixTerms].map(\.column)
+        var rest = match.index.terms[match.prefixTerms...]
+        var steps: [OrderStep] = []
+        var direction: Bool?
+        for wanted in sort.terms {
             guard let column = wanted.path.ownColumn else { return nil }
-            if fixed.contains(column) { continue }
+            if let place = fixed.firstIndex(of: column) {
+                steps.append(.fixed(match.prefixValues[place]))
+                continue
+            }
             guard let term = rest.popFirst(), term.column == column else { return nil }
             let flips = term.isDescending != wanted.isDescending
-            if terms.isEmpty { isReversed = flips } else if isReversed != flips { return nil }
-            terms.append((term, sortIndex))
+            if let direction, direction != flips { return nil }
+            direction = flips
+            steps.append(.column(term))
         }
-        guard rest.isEmpty, isReversed == sort.isTieDescending else { return nil }
-        return (isReversed, terms)
+        guard rest.isEmpty, direction ?? sort.isTieDescending == sort.isTieDescending else {
+            return nil
+        }
+        return (sort.isTieDescending, steps)
     }
 
     private static func residual(_ tests: [PredicateNode]) -> PredicateNode? {
@@ -184,7 +187,7 @@ struct FetchPlanner<Source: RecordSource> {
             isOrdered: isOrdered || !needsOrder,
             isReversed: needsOrder && isReversed,
             fixedPrefix: [],
-            orderedTerms: [],
+            steps: [],
             candidates: candidates
         )
     }

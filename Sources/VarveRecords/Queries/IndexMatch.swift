@@ -15,8 +15,10 @@ struct IndexMatch {
     var ranges: [KeyRange]
     /// Encoded equal values at the front.
     var prefix: [UInt8] = []
+    /// The equal values themselves.
+    var prefixValues: [StoredValue] = []
     /// How many terms the equal values fill.
-    var prefixTerms = 0
+    var prefixTerms: Int { prefixValues.count }
     /// Positions of the and-terms that need no further test.
     var covered: Set<Int> = []
 
@@ -24,8 +26,8 @@ struct IndexMatch {
         self.index = index
         ranges = []
         for term in index.terms {
-            guard Self.equal(term, tests, &covered, &prefix) else { break }
-            prefixTerms += 1
+            guard let value = Self.equal(term, tests, &covered, &prefix) else { break }
+            prefixValues.append(value)
         }
         ranges = [KeyRange(prefix: prefix)]
         guard prefixTerms < index.terms.count else { return }
@@ -41,7 +43,7 @@ struct IndexMatch {
         _ tests: [PredicateNode],
         _ covered: inout Set<Int>,
         _ prefix: inout [UInt8]
-    ) -> Bool {
+    ) -> StoredValue? {
         for (position, test) in tests.enumerated() {
             guard case .compare(let path, .equal, let value) = test, path.ownColumn == term.column
             else { continue }
@@ -49,9 +51,9 @@ struct IndexMatch {
             if IndexKeys.append(value, term, to: &key) { continue }
             prefix = key
             covered.insert(position)
-            return true
+            return value
         }
-        return false
+        return nil
     }
 
     /// Applies lists, comparisons and text prefixes on the column behind the equal ones.

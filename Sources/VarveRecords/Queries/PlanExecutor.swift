@@ -79,12 +79,15 @@ struct PlanExecutor<Source: RecordSource> {
         if window.after == nil, window.before == nil { return ranges }
         let first = plan.isReversed ? window.before : window.after
         let last = plan.isReversed ? window.after : window.before
-        // Behind a key stands that key with one more byte.
-        let lower = first.flatMap { plan.key(of: $0) }.map { $0 + [0] }
-        let upper = last.flatMap { plan.key(of: $0) }
+        var lower: [UInt8] = []
+        if let first {
+            guard let cut = plan.cut(at: first, isBehind: true) else { return [] }
+            lower = cut
+        }
+        let upper = last.flatMap { plan.cut(at: $0, isBehind: false) }
         return ranges.map { range in
             var range = range
-            if let lower { range.raiseLower(to: lower) }
+            range.raiseLower(to: lower)
             range.reduceUpper(to: upper)
             return range
         }.filter { !$0.isEmpty }

@@ -145,9 +145,24 @@ public final class RowCache: Sendable {
         }
     }
 
-    /// Those of `ids` whose row at `commit` is not here, without counting or moving anything.
-    func missing(_ ids: ArraySlice<ObjectID>, at commit: CommitNumber) -> [ObjectID] {
-        state.withLock { state in ids.filter { !state.contains($0, at: commit.rawValue) } }
+    /// Warms the rows of `ids` that are here, in order. A pinned row weighs nothing.
+    /// - Returns: the IDs without a row here, and what the others weigh.
+    func warm(
+        _ ids: ArraySlice<ObjectID>,
+        at commit: CommitNumber
+    ) -> (missing: [ObjectID], bytes: Int) {
+        state.withLock { state in
+            var missing: [ObjectID] = []
+            var bytes = 0
+            for id in ids {
+                if let cost = state.warm(id, at: commit.rawValue) {
+                    bytes += cost
+                } else {
+                    missing.append(id)
+                }
+            }
+            return (missing, bytes)
+        }
     }
 
     /// Those of `ids` that a context has registered.

@@ -75,17 +75,11 @@ struct RowCacheState {
         (heads[id]?.newest ?? Self.none) != Self.none
     }
 
-    /// Whether the row of an object at a commit is here; moves nothing.
-    func contains(_ id: ObjectID, at commit: UInt64) -> Bool {
-        var index = heads[id]?.newest ?? Self.none
-        while index != Self.none {
-            let slot = slots[Int(index)]
-            if commit < slot.until, let row = slot.row, row.version.rawValue <= commit {
-                return true
-            }
-            index = slot.older
-        }
-        return false
+    /// Makes the row of an object at a commit the warmest; returns what it weighs without a pin.
+    mutating func warm(_ id: ObjectID, at commit: UInt64) -> Int? {
+        guard let row = find(id, at: commit, pin: false) else { return nil }
+        let index = self.index(of: row)
+        return slots[Int(index)].pins == 0 ? row.cost : 0
     }
 
     /// Puts in a row that was read at a commit, unless it is there already, and returns the one that is

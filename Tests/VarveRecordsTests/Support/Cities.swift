@@ -2,6 +2,7 @@
 
 import VarveBase
 import VarveEngine
+import VarveIO
 
 @testable import VarveRecords
 
@@ -122,5 +123,18 @@ struct SeededGenerator: RandomNumberGenerator {
         value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
         value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
         return value ^ (value >> 31)
+    }
+}
+
+/// A store that can be opened again, with another schema.
+struct TestDirectory {
+    private let directory = MemoryDirectory()
+
+    /// Where the store is.
+    var location: StoreLocation { .directory(directory, name: "test") }
+
+    /// Opens the store, or makes it.
+    func open(_ schema: SchemaDescription) throws -> RecordStore {
+        try RecordStore.open(location, schema: schema)
     }
 }

@@ -1,0 +1,304 @@
+// Which plan is chosen, and what it costs: entries and rows looked at.
+
+import Testing
+import VarveBase
+import VarveEngine
+
+@testable import VarveRecords
+
+@Suite struct PlannerTests {
+    private struct World {
+        let store: RecordStore
+        let city: RecordEntity
+        let countries: [ObjectID]
+        let ids: [ObjectID]
+
+        init(_ count: Int) throws {
+            store = try Cities.store()
+            city = try store.schema.require("City")
+            let (store, city) = (store, city)
+            let countries = try (0..<4).map {
+                try store.insert("Country", [("name", .text("c\($0)"))])
+            }
+            let first = store.allocateObjectIDs(count)
+            let ids = (0..<count).map { ObjectID(first.rawValue + UInt64($0)) }
+            self.countries = countries
+            self.ids = ids
+            _ = try store.write { transaction in
+                for (index, id) in ids.enumerated() {
+                    try transaction.insert(
+                        city.id,
+                        id,
+                        city.values([
+                            ("name", .text("city \(index * 7_919 % count)")),
+                            ("population", .int(Int64(index * 31 % count))),
+                            ("country", .reference(countries[index % 4])),
+                            ("latitude", .double(Double(index % 90))),
+                        ])
+                    )
+                }
+            }
+        }
+
+        func query(_ predicate: Predicate = .always, _ sort: [SortTerm] = []) -> RecordQuery {
+            RecordQuery(entity: city.id, predicate: predicate, sort: sort)
+        }
+
+        /// Entries and rows that a request looks at.
+        func cost(_ body: (RecordSnapshot) throws -> Void) throws -> (entries: Int, rows: Int) {
+            let snapshot = try store.snapshot()
+            let before = store.statistics
+            try body(snapshot)
+            let after = store.statistics
+            return (
+                after.entriesScanned - before.entriesScanned, after.rowsScanned - before.rowsScanned
+            )
+        }
+
+        func plan(_ query: RecordQuery) throws -> String {
+            try store.snapshot().explain(query)
+        }
+    }
+
+    @Test func `A sort is read from its index, from either end`() throws {
+        let world = try World(1_000)
+        var query = world.query(.always, [SortTerm("name")])
+        #expect(try world.plan(query).hasPrefix("index: City(name), 1 range, 1000 entries"))
+        query.sort = [SortTerm("name", isDescending: true)]
+        #expect(try world.plan(query).hasPrefix("index: City(name) backward"))
+        query.sort = [SortTerm("population", isDescending: true)]
+        #expect(try world.plan(query).hasPrefix("index: City(population) backward"))
+        query.sort = [SortTerm("latitude")]
+        #expect(
+            try world.plan(query) == "rows: all 1000 of City\norder: latitude, ID, sorted in memory"
+        )
+        query.sort = []
+        #expect(try world.plan(query) == "rows: all 1000 of City\norder: ID, as read")
+        query.sort = [SortTerm(.object, isDescending: true)]
+        #expect(try world.plan(query).hasPrefix("rows: all 1000 of City backward"))
+        #expect(try world.store.snapshot().fetchIDs(query) == world.ids.reversed())
+    }
+
+    @Test func `Equal values in front, then the order`() throws {
+        let world = try World(1_000)
+        let inside = Predicate.compare(
+            PropertyPath("country"),
+            .equal,
+            .reference(world.countries[1])
+        )
+        let query = world.query(inside, [SortTerm("population", isDescending: true)])
+        let plan = try world.plan(query)
+        #expect(plan.hasPrefix("index: City(country, population) backward, 1 range, 250 entries"))
+        #expect(!plan.contains("filter"))
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query).count == 250)
+        }
+        #expect(cost == (250, 0))
+        let ranged = world.query(
+            .and([inside, .compare(PropertyPath("population"), .greaterOrEqual, .int(900))]),
+            [SortTerm("population")]
+        )
+        let rangedCost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(ranged).count == 25)
+        }
+        #expect(rangedCost == (25, 0))
+    }
+
+    @Test func `The narrowest index wins`() throws {
+        let world = try World(1_000)
+        let query = world.query(
+            .and([
+                .compare(PropertyPath("country"), .equal, .reference(world.countries[0])),
+                .text(PropertyPath("name"), .hasPrefix, "city 12", ignoringCase: false),
+            ])
+        )
+        #expect(try world.plan(query).hasPrefix("index: City(name), 1 range, 11 entries"))
+        #expect(try world.plan(query).contains("filter: country == ?"))
+        let cost = try world.cost { _ = try $0.fetchIDs(query) }
+        #expect(cost == (11, 11))
+    }
+
+    @Test func `Lists are ranges of one index`() throws {
+        let world = try World(1_000)
+        let values: [StoredValue] = [3, 5, 700, 5_000].map { .int($0) }
+        let either = Predicate.or(values.map { .compare(PropertyPath("population"), .equal, $0) })
+        let query = world.query(either, [SortTerm("population", isDescending: true)])
+        #expect(
+            try world.plan(query).hasPrefix("index: City(population) backward, 4 ranges, 3 entries")
+        )
+        let snapshot = try world.store.snapshot()
+        let rows = try snapshot.rows(world.city.id, snapshot.fetchIDs(query))
+        #expect(try rows.map { try $0?.int(world.city.column("population")) } == [700, 5, 3])
+    }
+
+    @Test func `Counting reads neither entries nor rows when an index answers`() throws {
+        let world = try World(1_000)
+        let name = PropertyPath("name")
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.count(world.query()) == 1_000)
+            #expect(
+                try snapshot.count(
+                    world.query(.text(name, .hasPrefix, "city 1", ignoringCase: false))
+                ) == 111
+            )
+            #expect(
+                try snapshot.count(world.query(.compare(name, .greater, .text("city 9")))) == 110
+            )
+            #expect(
+                try snapshot.count(world.query(.compare(PropertyPath("note"), .notEqual, .null)))
+                    == 0
+            )
+            var window = world.query(.compare(PropertyPath("population"), .less, .int(100)))
+            window.offset = 20
+            window.limit = 50
+            #expect(try snapshot.count(window) == 50)
+            window.offset = 90
+            #expect(try snapshot.count(window) == 10)
+        }
+        #expect(cost.entries == 0)
+        // `note` has no index: its filter looks at every row.
+        #expect(cost.rows == 1_000)
+    }
+
+    @Test func `Q6: an offset costs a descent, not a scan`() throws {
+        let world = try World(1_000)
+        var query = world.query(.always, [SortTerm("name")])
+        let all = try world.store.snapshot().fetchIDs(query)
+        query.offset = 900
+        query.limit = 50
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query) == Array(all[900..<950]))
+        }
+        #expect(cost == (50, 0))
+        query.offset = 1_000
+        #expect(try world.store.snapshot().fetchIDs(query) == [])
+        query.offset = -1
+        #expect(throws: RecordError.self) { try world.store.snapshot().fetchIDs(query) }
+    }
+
+    @Test func `Q9: a page by key costs its own entries`() throws {
+        let world = try World(1_000)
+        var query = world.query(
+            .always,
+            [SortTerm("population", isDescending: true), SortTerm("name")]
+        )
+        #expect(try world.plan(query).contains("sorted in memory"))
+        query.sort = [SortTerm("population", isDescending: true)]
+        let all = try world.store.snapshot().fetchIDs(query)
+        query.limit = 50
+        var pages: [ObjectID] = []
+        while true {
+            var page: [ObjectID] = []
+            let cost = try world.cost { page = try $0.fetchIDs(query) }
+            #expect(cost.entries <= 51 && cost.rows == 0)
+            guard let last = page.last else { break }
+            pages += page
+            let snapshot = try world.store.snapshot()
+            let row = try #require(try snapshot.row(world.city.id, last))
+            query.after = try snapshot.position(row, in: query)
+        }
+        #expect(pages == all)
+        // And back from the middle.
+        query.after = nil
+        let snapshot = try world.store.snapshot()
+        let row = try #require(try snapshot.row(world.city.id, all[500]))
+        query.before = try snapshot.position(row, in: query)
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query) == Array(all[450..<500]))
+        }
+        #expect(cost.entries <= 51 && cost.rows == 0)
+        query.before = KeysetPosition(values: [], object: all[0])
+        #expect(throws: RecordError.self) { try snapshot.fetchIDs(query) }
+        query.before = KeysetPosition(values: [.text("x")], object: all[0])
+        #expect(throws: RecordError.self) { try snapshot.fetchIDs(query) }
+    }
+
+    @Test func `Q9: paging while a writer inserts and deletes shows each lasting row once`() throws
+    {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("PlannerTests paging seed \(seed)")
+        var random = SeededGenerator(seed)
+        let world = try World(300)
+        var query = world.query(.always, [SortTerm("name", isDescending: true)])
+        query.limit = 20
+        var lasting = Set(world.ids)
+        var seen: [ObjectID] = []
+        while true {
+            let snapshot = try world.store.snapshot()
+            let page = try snapshot.fetchIDs(query)
+            guard let last = page.last else { break }
+            seen += page
+            let row = try #require(try snapshot.row(world.city.id, last))
+            query.after = try snapshot.position(row, in: query)
+            // The cursor's own row goes too, now and then.
+            let victims =
+                Bool.random(using: &random)
+                ? [last] : [world.ids[Int.random(in: 0..<300, using: &random)]]
+            for victim in victims where lasting.remove(victim) != nil {
+                _ = try world.store.write { try $0.delete(world.city.id, victim) }
+            }
+            try world.store.insert(
+                "City",
+                [("name", .text("city \(Int.random(in: 0..<300, using: &random))x"))]
+            )
+        }
+        #expect(Set(seen).count == seen.count, "seed \(seed)")
+        #expect(lasting.isSubset(of: Set(seen)), "seed \(seed)")
+    }
+
+    @Test func `Objects by ID are picked, not searched`() throws {
+        let world = try World(100)
+        let wanted = [world.ids[7], world.ids[3], ObjectID(987_654)]
+        let query = world.query(
+            .and([
+                .isIn(.object, wanted.map { .reference($0) }),
+                .compare(PropertyPath("latitude"), .less, .double(5)),
+            ]),
+            [SortTerm("name")]
+        )
+        #expect(try world.plan(query).hasPrefix("objects: 3 of City by ID"))
+        #expect(try world.store.snapshot().fetchIDs(query) == [world.ids[3]])
+        #expect(try world.store.snapshot().count(query) == 1)
+    }
+
+    @Test func `A filter that cannot hold reads nothing`() throws {
+        let world = try World(50)
+        let cost = try world.cost { (snapshot) throws in
+            let name = PropertyPath("population")
+            let never: [Predicate] = [
+                .never, .isIn(name, []), .compare(name, .less, .null),
+                .and([.compare(name, .less, .int(3)), .compare(name, .greater, .int(5))]),
+                .and([.always, .never]), .not(.always),
+            ]
+            for predicate in never {
+                #expect(try snapshot.fetchIDs(world.query(predicate)) == [])
+                #expect(try snapshot.explain(world.query(predicate)).hasPrefix("nothing"))
+            }
+        }
+        #expect(cost == (0, 0))
+    }
+
+    @Test func `Misuse is reported`() throws {
+        let world = try World(1)
+        let snapshot = try world.store.snapshot()
+        let wrong: [Predicate] = [
+            .compare(PropertyPath("nothing"), .equal, .int(1)),
+            .compare(PropertyPath("name"), .equal, .int(1)),
+            .compare(PropertyPath("tags"), .equal, .int(1)),
+            .compare(PropertyPath(["name", "name"]), .equal, .int(1)),
+            .text(PropertyPath("population"), .contains, "1", ignoringCase: false),
+            .compareProperties(PropertyPath("name"), .less, PropertyPath("population")),
+            .any(PropertyPath("country"), .always),
+            .compare(PropertyPath(["name"], part: .blobLength), .equal, .int(1)),
+        ]
+        for predicate in wrong {
+            #expect(throws: RecordError.self) { try snapshot.fetchIDs(world.query(predicate)) }
+        }
+        var deep = Predicate.always
+        for _ in 0..<5_000 { deep = .not(deep) }
+        #expect(throws: RecordError.self) { try snapshot.fetchIDs(world.query(deep)) }
+        #expect(throws: RecordError.self) {
+            try snapshot.fetchIDs(RecordQuery(entity: EntityID(999)))
+        }
+    }
+}

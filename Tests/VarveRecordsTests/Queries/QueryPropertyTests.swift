@@ -1,0 +1,176 @@
+// Random rows and requests: the planner's answer against a list of dictionaries.
+
+import Testing
+import VarveBase
+import VarveEngine
+
+@testable import VarveRecords
+
+@Suite struct QueryPropertyTests {
+    /// The cities with more indexes: descending columns, texts that are cut, one that only covers a part.
+    private static let schema: SchemaDescription = {
+        var city = Cities.city
+        city.indexes += [
+            IndexDescription([.init("latitude"), .init("name", isDescending: true)]),
+            IndexDescription("note"),
+            IndexDescription([.init("isCapital"), .init("population", isDescending: true)]),
+            IndexDescription([.init("name"), .init("note"), .init("population"), .init("founded")]),
+        ]
+        var country = Cities.country
+        country.uniqueConstraints = []
+        return SchemaDescription(version: 1, entities: [country, city, Cities.tag])
+    }()
+
+    private struct World {
+        let store: RecordStore
+        var model = QueryModel()
+        var maker: QueryMaker
+        let city: RecordEntity
+        let country: RecordEntity
+        let tag: RecordEntity
+        let tags: RecordRelationship
+
+        init(seed: UInt64, longTexts: Bool) throws {
+            store = try Cities.store(QueryPropertyTests.schema)
+            let schema = try store.schema
+            city = try schema.require("City")
+            country = try schema.require("Country")
+            tag = try schema.require("Tag")
+            tags = try #require(city.relationship(named: "tags"))
+            maker = QueryMaker(random: SeededGenerator(seed))
+            maker.usesLongTexts = longTexts
+            for _ in 0..<4 {
+                let name = maker.value("name")
+                let id = try store.insert("Country", [("name", name)])
+                model.countries[id] = QueryModel.Object(id: id, values: ["name": name])
+                maker.countries.append(id)
+            }
+            for _ in 0..<3 {
+                let name = maker.value("name")
+                let id = try store.insert("Tag", [("name", name)])
+                model.tags[id] = QueryModel.Object(id: id, values: ["name": name])
+                maker.tags.append(id)
+            }
+        }
+
+        /// Some inserts, updates and deletes in one commit, on both sides.
+        mutating func change(_ count: Int) throws {
+            var maker = self.maker
+            var model = self.model
+            _ = try store.write { transaction in
+                for _ in 0..<count {
+                    let some = model.cities.keys.sorted().randomElement(using: &maker.random)
+                    switch Int.random(in: 0..<10, using: &maker.random) {
+                    case 0:
+                        guard let some else { continue }
+                        try transaction.delete(city.id, some)
+                        model.cities[some] = nil
+                    case 1, 2, 3:
+                        guard let some, var object = model.cities[some] else { continue }
+                        let name = QueryMaker.names.randomElement(using: &maker.random) ?? "name"
+                        let value = maker.value(name)
+                        object.set(name, value)
+                        try transaction.update(city.id, some, city.values([(name, value)]))
+                        model.cities[some] = object
+                    default:
+                        var object = QueryModel.Object(id: store.allocateObjectIDs(1))
+                        var values: [(String, StoredValue)] = []
+                        for name in QueryMaker.names {
+                            let value = maker.value(name)
+                            object.set(name, value)
+                            values.append((name, value))
+                        }
+                        try transaction.insert(city.id, object.id, city.values(values))
+                        for tag in maker.tags where Bool.random(using: &maker.random) {
+                            object.tags.insert(tag)
+                            try transaction.addLink(city, tags, from: object.id, to: tag)
+                        }
+                        model.cities[object.id] = object
+                    }
+                }
+            }
+            self.maker = maker
+            self.model = model
+        }
+
+        mutating func check(_ snapshot: RecordSnapshot, _ comment: Comment) throws {
+            var query = RecordQuery(entity: city.id)
+            query.predicate = maker.predicate()
+            query.sort = maker.sort()
+            if Bool.random(using: &maker.random) {
+                query.limit = Int.random(in: 0..<12, using: &maker.random)
+            }
+            if Bool.random(using: &maker.random) {
+                query.offset = Int.random(in: 0..<6, using: &maker.random)
+            }
+            let plan = try snapshot.explain(query)
+            let wanted = model.fetch(query)
+            #expect(try snapshot.fetchIDs(query) == wanted, "\(comment) \(query) \(plan)")
+            #expect(try snapshot.count(query) == wanted.count, "\(comment) \(query) \(plan)")
+
+            // The same order, from places of objects that may not pass the filter.
+            let places = model.cities.values.sorted { $0.id < $1.id }.shuffled(using: &maker.random)
+            guard places.count > 1 else { return }
+            let sort = try CompiledSort(query.sort, entity: city, schema: snapshot.schema)
+            func place(_ object: QueryModel.Object) -> KeysetPosition {
+                KeysetPosition(
+                    values: sort.terms.indices.map { model.value(query.sort[$0].path, object) },
+                    object: object.id
+                )
+            }
+            let useAfter = Bool.random(using: &maker.random)
+            let useBefore = !useAfter || Int.random(in: 0..<4, using: &maker.random) == 0
+            if useAfter { query.after = place(places[0]) }
+            if useBefore { query.before = place(places[1]) }
+            let clipped = model.fetch(
+                query,
+                after: useAfter ? places[0] : nil,
+                before: useBefore ? places[1] : nil
+            )
+            #expect(try snapshot.fetchIDs(query) == clipped, "\(comment) \(query) \(plan)")
+            #expect(try snapshot.count(query) == clipped.count, "\(comment) \(query) \(plan)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `Every plan gives what a list gives`(longTexts: Bool) throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("QueryPropertyTests seed \(seed) longTexts \(longTexts)")
+        var world = try World(seed: seed, longTexts: longTexts)
+        for round in 0..<8 {
+            try world.change(round == 0 ? 40 : 15)
+            let snapshot = try world.store.snapshot()
+            for step in 0..<40 {
+                try world.check(
+                    snapshot,
+                    "seed \(seed) long \(longTexts) round \(round) step \(step)"
+                )
+            }
+        }
+    }
+
+    @Test func `A reversed order is the reversed list`() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("QueryPropertyTests reversed, seed \(seed)")
+        var world = try World(seed: seed, longTexts: true)
+        try world.change(60)
+        let snapshot = try world.store.snapshot()
+        for _ in 0..<60 {
+            var query = RecordQuery(entity: world.city.id, sort: world.maker.sort())
+            if query.sort.isEmpty { query.sort = [SortTerm(.object)] }
+            let ids = try snapshot.fetchIDs(query)
+            for index in query.sort.indices { query.sort[index].isDescending.toggle() }
+            #expect(try snapshot.fetchIDs(query) == ids.reversed(), "seed \(seed) \(query)")
+        }
+    }
+}
+
+extension QueryModel.Object {
+    mutating func set(_ name: String, _ value: StoredValue) {
+        guard name == "country" else {
+            values[name] = value
+            return
+        }
+        if case .reference(let id) = value { country = id } else { country = nil }
+    }
+}

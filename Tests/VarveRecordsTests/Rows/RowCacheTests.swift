@@ -1,0 +1,251 @@
+// The rules of the row cache, one by one (R1 to R9), and its intervals under random commits.
+
+import Testing
+import VarveBase
+import VarveEngine
+
+@testable import VarveRecords
+
+@Suite struct RowCacheTests {
+    private func world(
+        _ count: Int,
+        budget: Int = 8 << 20
+    ) throws -> (RecordStore, RecordEntity, [ObjectID]) {
+        let store = try Cities.store(unreferencedRowBytes: budget)
+        let city = try store.schema.require("City")
+        let first = store.allocateObjectIDs(count)
+        let ids = (0..<count).map { ObjectID(first.rawValue + UInt64($0)) }
+        _ = try store.write { transaction in
+            for id in ids {
+                try transaction.insert(
+                    city.id,
+                    id,
+                    city.values([("name", .text("n\(id.rawValue)"))])
+                )
+            }
+        }
+        return (store, city, ids)
+    }
+
+    private func update(_ store: RecordStore, _ city: RecordEntity, _ id: ObjectID, _ name: String)
+        throws
+    {
+        _ = try store.write { try $0.update(city.id, id, city.values([("name", .text(name))])) }
+    }
+
+    @Test func `R1 and R9: two contexts, one row, one read`() throws {
+        let (store, city, ids) = try world(1, budget: 0)
+        let cache = store.rowCache
+        #expect(cache.referenceCount(of: ids[0]) == 0)
+        cache.register(ids[0])
+        cache.register([ids[0]])
+        #expect(cache.referenceCount(of: ids[0]) == 2)
+        #expect(cache.statistics.registeredObjects == 1)
+        let one = try store.snapshot()
+        let two = try store.snapshot()
+        let first = try #require(try one.row(city.id, ids[0], pin: true))
+        let second = try #require(try two.row(city.id, ids[0], pin: true))
+        #expect(first === second)
+        #expect(store.statistics.storeReads == 1)
+        #expect(cache.statistics.hits == 1)
+        #expect(cache.statistics.misses == 1)
+        cache.unregister(ids[0])
+        cache.unpin(first)
+        #expect(cache.referenceCount(of: ids[0]) == 1)
+        #expect(cache.contains(ids[0]))
+        cache.unregister(ids[0])
+        cache.unpin(second)
+        #expect(cache.referenceCount(of: ids[0]) == 0)
+        #expect(!cache.contains(ids[0]))
+        #expect(cache.statistics.rows == 0)
+        #expect(cache.statistics.bytes == 0)
+        #expect(cache.statistics.registeredObjects == 0)
+        cache.unregister(ids[0])
+        #expect(cache.referenceCount(of: ids[0]) == 0)
+    }
+
+    @Test func `R3: unpinned rows go, least recently used first, pinned ones stay`() throws {
+        let (store, city, ids) = try world(10, budget: 0)
+        let snapshot = try store.snapshot()
+        let cost = try #require(try snapshot.row(city.id, ids[0])).cost
+        let (roomy, entity, rows) = try world(10, budget: cost * 3)
+        let view = try roomy.snapshot()
+        for id in rows[0..<3] { _ = try view.row(entity.id, id) }
+        _ = try view.row(entity.id, rows[0])
+        _ = try view.row(entity.id, rows[3])
+        #expect(roomy.rowCache.contains(rows[0]))
+        #expect(!roomy.rowCache.contains(rows[1]))
+        #expect(roomy.rowCache.contains(rows[2]))
+        let pinned = try #require(try view.row(entity.id, rows[2], pin: true))
+        for id in rows[4...] { _ = try view.row(entity.id, id) }
+        #expect(roomy.rowCache.contains(rows[2]))
+        #expect(!roomy.rowCache.contains(rows[0]))
+        #expect(roomy.rowCache.statistics.pinnedRows == 1)
+        #expect(roomy.rowCache.statistics.rows == 4)
+        roomy.rowCache.unpin(pinned)
+        #expect(roomy.rowCache.statistics.rows == 3)
+        #expect(roomy.rowCache.statistics.pinnedBytes == 0)
+        roomy.rowCache.trim()
+        #expect(roomy.rowCache.statistics.rows == 0)
+        #expect(roomy.rowCache.statistics.evictions == 10)
+    }
+
+    @Test func `R5: caching a list stops at the budget and evicts none of its own`() throws {
+        let (store, city, ids) = try world(3_000, budget: 64 << 10)
+        let snapshot = try store.snapshot()
+        _ = try snapshot.row(city.id, ids[2_999])
+        try snapshot.cacheRows(city.id, Array(ids.reversed()))
+        let statistics = store.rowCache.statistics
+        #expect(statistics.bytes <= 64 << 10)
+        #expect(statistics.bytes > 60 << 10)
+        // In the order given: from the end of the list backward, without a gap.
+        #expect(ids.suffix(statistics.rows).allSatisfy { store.rowCache.contains($0) })
+        #expect(!store.rowCache.contains(ids[0]))
+        let reads = store.statistics.storeReads
+        try snapshot.cacheRows(city.id, Array(ids.reversed().prefix(100)))
+        #expect(store.statistics.storeReads == reads)
+    }
+
+    @Test func `R6: fetching IDs caches nothing`() throws {
+        let (store, city, ids) = try world(100)
+        var query = RecordQuery(entity: city.id, sort: [SortTerm("latitude")])
+        query.predicate = .text(PropertyPath("name"), .contains, "n", ignoringCase: true)
+        #expect(try store.snapshot().fetchIDs(query) == ids)
+        #expect(store.rowCache.statistics.rows == 0)
+        #expect(store.statistics.storeReads == 0)
+        #expect(store.statistics.rowsScanned > 0)
+    }
+
+    @Test func `Many rows are read in one pass, those in the cache not at all`() throws {
+        let (store, city, ids) = try world(200)
+        let snapshot = try store.snapshot()
+        for id in ids[50..<60] { _ = try snapshot.row(city.id, id) }
+        let before = store.statistics
+        let asked = Array(ids[0..<100].reversed()) + [ObjectID(123_456_789)]
+        let rows = try snapshot.rows(city.id, asked)
+        #expect(rows.dropLast().map { $0?.id } == asked.dropLast().map { $0 })
+        #expect(rows.count == 101 && rows[100] == nil)
+        #expect(store.statistics.storeReads - before.storeReads == 90)
+        #expect(store.statistics.storePasses - before.storePasses == 1)
+        #expect(try snapshot.rows(city.id, asked).count == 101)
+        #expect(store.statistics.storeReads - before.storeReads == 90)
+    }
+
+    @Test func `R8: two versions side by side, each to its own commit, the older evicted first`()
+        throws
+    {
+        let (store, city, ids) = try world(2)
+        let name = city.column("name")
+        let old = try store.snapshot()
+        let first = try #require(try old.row(city.id, ids[0], pin: true))
+        try update(store, city, ids[0], "new")
+        let new = try store.snapshot()
+        #expect(new.cachedRow(city.id, ids[0]) == nil)
+        let second = try #require(try new.row(city.id, ids[0], pin: true))
+        #expect(first !== second)
+        #expect(try second.text(name) == "new")
+        #expect(try old.row(city.id, ids[0]) === first)
+        #expect(store.statistics.storeReads == 2)
+        #expect(store.rowCache.statistics.rows == 2)
+        store.rowCache.unpin(second)
+        store.rowCache.unpin(first)
+        // Both are evictable now; a third row must push the closed version out.
+        let (tight, entity, rows) = try world(3, budget: second.cost * 2 + 40)
+        let before = try tight.snapshot()
+        _ = try before.row(entity.id, rows[0])
+        try update(tight, entity, rows[0], "new")
+        let after = try tight.snapshot()
+        _ = try after.row(entity.id, rows[0])
+        _ = try after.row(entity.id, rows[1])
+        #expect(before.cachedRow(entity.id, rows[0]) == nil)
+        #expect(after.cachedRow(entity.id, rows[0]) != nil)
+    }
+
+    @Test
+    func `A row filled from an older commit holds for that commit only when it changed since`()
+        throws
+    {
+        let (store, city, ids) = try world(2)
+        let old = try store.snapshot()
+        try update(store, city, ids[0], "new")
+        let new = try store.snapshot()
+        _ = try old.row(city.id, ids[0])
+        _ = try old.row(city.id, ids[1])
+        #expect(new.cachedRow(city.id, ids[0]) == nil)
+        #expect(new.cachedRow(city.id, ids[1]) != nil)
+        #expect(try new.row(city.id, ids[0])?.text(city.column("name")) == "new")
+        _ = try store.write { try $0.delete(city.id, ids[1]) }
+        let newest = try store.snapshot()
+        #expect(newest.cachedRow(city.id, ids[1]) == nil)
+        #expect(try newest.row(city.id, ids[1]) == nil)
+        #expect(try new.row(city.id, ids[1]) != nil)
+    }
+
+    @Test func `New rows of registered objects are in the cache after a write`() throws {
+        let (store, city, ids) = try world(3)
+        store.rowCache.register(ids[0])
+        _ = try store.write { transaction in
+            for id in ids {
+                try transaction.update(city.id, id, city.values([("name", .text("x"))]))
+            }
+        }
+        let snapshot = try store.snapshot()
+        #expect(try snapshot.cachedRow(city.id, ids[0])?.text(city.column("name")) == "x")
+        #expect(snapshot.cachedRow(city.id, ids[1]) == nil)
+        #expect(store.statistics.storeReads == 0)
+    }
+
+    @Test func `An object of another entity is not found under its ID`() throws {
+        let (store, city, ids) = try world(1)
+        let tag = try store.schema.require("Tag")
+        let snapshot = try store.snapshot()
+        _ = try snapshot.row(city.id, ids[0])
+        #expect(try snapshot.row(tag.id, ids[0], pin: true) == nil)
+        #expect(try snapshot.rows(tag.id, ids, pin: true).compactMap(\.self).isEmpty)
+        #expect(snapshot.cachedRow(tag.id, ids[0]) == nil)
+        #expect(try !snapshot.exists(tag.id, ids[0]))
+        #expect(try snapshot.exists(city.id, ids[0]))
+        #expect(store.rowCache.statistics.pinnedRows == 0)
+    }
+
+    @Test func `Random commits, snapshots and budgets: no snapshot ever sees another commit's row`()
+        throws
+    {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("RowCacheTests seed \(seed)")
+        var random = SeededGenerator(seed)
+        let (store, city, ids) = try world(12, budget: 1_200)
+        let name = city.column("name")
+        var expected: [ObjectID: String] = [:]
+        for id in ids { expected[id] = "n\(id.rawValue)" }
+        var held: [(RecordSnapshot, [ObjectID: String])] = []
+        var pins: [CachedRow] = []
+        for step in 0..<2_000 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0, 1:
+                let id = ids[Int.random(in: 0..<12, using: &random)]
+                if Bool.random(using: &random) { store.rowCache.register(id) }
+                try update(store, city, id, "s\(step)")
+                expected[id] = "s\(step)"
+            case 2: held.append((try store.snapshot(), expected))
+            case 3:
+                if held.count > 5 {
+                    held.remove(at: Int.random(in: 0..<held.count, using: &random))
+                }
+            case 4: if let row = pins.popLast() { store.rowCache.unpin(row) }
+            case 5: if step % 50 == 0 { store.rowCache.trim() }
+            default:
+                guard let (snapshot, rows) = held.randomElement(using: &random) else { continue }
+                let id = ids[Int.random(in: 0..<12, using: &random)]
+                let pin = Int.random(in: 0..<4, using: &random) == 0
+                let row = try #require(try snapshot.row(city.id, id, pin: pin))
+                #expect(try row.text(name) == rows[id], "seed \(seed) step \(step)")
+                if pin { pins.append(row) }
+            }
+        }
+        for row in pins { store.rowCache.unpin(row) }
+        let statistics = store.rowCache.statistics
+        #expect(statistics.pinnedRows == 0 && statistics.pinnedBytes == 0)
+        #expect(statistics.bytes <= 1_200, "seed \(seed)")
+    }
+}
