@@ -33,6 +33,7 @@ enum Registry {
             .bulkInsert(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .bulkInsert(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .bulkInsert(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
+            .bulkInsert(Report.varve, .object, VarveObjectPeer.self, usual),
             .bulkInsert(Peers.grdbRecords, .object, GRDBPeer.self, usual),
             .bulkInsert(Peers.grdbPrepared, .object, GRDBPeer.self, best),
             .sequentialWrite,
@@ -47,6 +48,7 @@ enum Registry {
             .durableCommits(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .durableCommits(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .durableCommits(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
+            .durableCommits(Report.varve, .object, VarveObjectPeer.self, usual),
             .durableCommits(Peers.grdbRecords, .object, GRDBPeer.self, usual),
             .durableCommits(Peers.grdbPrepared, .object, GRDBPeer.self, best),
             .syncedOverwrite,
@@ -92,6 +94,14 @@ enum Registry {
                 missing: LMDBLibrary.missing
             ),
             .randomReads(
+                Report.varve,
+                .object,
+                VarveObjectPeer.self,
+                usual,
+                roomy: roomy,
+                rowCache: rowsCached
+            ),
+            .randomReads(
                 Peers.grdbRecords,
                 .object,
                 GRDBPeer.self,
@@ -119,6 +129,7 @@ enum Registry {
             .sortedFetch(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
             .sortedFetch(Peers.sqliteBest, .engine, SQLitePeer.self, best),
             .sortedFetch(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
+            .sortedFetch(Report.varve, .object, VarveObjectPeer.self, usual),
             .sortedFetch(Peers.grdbRecords, .object, GRDBPeer.self, usual),
             .sortedFetch(Peers.grdbPrepared, .object, GRDBPeer.self, best),
             .rowBuilding,
