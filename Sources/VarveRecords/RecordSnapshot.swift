@@ -66,14 +66,19 @@ public final class RecordSnapshot: Sendable {
     }
 
     /// Rows of IDs in any order, nil where there is none. Those not in the cache are read in one pass.
+    ///
+    /// - Parameters:
+    ///   - pin: whether the caller wants the rows kept; it then owes one `unpin` for each.
+    ///   - counting: false for rows that the caller has just written: they are no reads of the store.
     public func rows(
         _ entity: EntityID,
         _ ids: [ObjectID],
-        pin: Bool = false
+        pin: Bool = false,
+        counting: Bool = true
     ) throws(RecordError) -> [CachedRow?] {
         let entity = try reader.entity(entity)
         var rows: [CachedRow?] = []
-        let missing = store.rowCache.find(ids, at: number, pin: pin, into: &rows)
+        let missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: &rows)
         for index in rows.indices {
             guard let row = rows[index], row.entity.id != entity.id else { continue }
             if pin { store.rowCache.unpin(row) }
@@ -94,8 +99,10 @@ public final class RecordSnapshot: Sendable {
             if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
             throw error
         }
-        store.counters.storePasses.count()
-        store.counters.storeReads.count(read.count)
+        if counting {
+            store.counters.storePasses.count()
+            store.counters.storeReads.count(read.count)
+        }
         let kept = store.rowCache.insert(read, readAt: number, pin: pin)
         for (place, row) in zip(places, kept) { rows[place] = row }
         return rows
@@ -126,17 +133,6 @@ public final class RecordSnapshot: Sendable {
             store.counters.storeReads.count(fitting.count)
             _ = store.rowCache.insert(fitting, readAt: number, pin: false)
         }
-    }
-
-    /// Puts rows into the cache that this process has just written; not counted as reads.
-    func fillCache(_ entity: EntityID, _ ids: [ObjectID]) throws(RecordError) {
-        let entity = try reader.entity(entity)
-        var rows: [CachedRow] = []
-        for (id, stored) in zip(ids, try reader.storedRows(entity, ids)) {
-            guard let stored else { continue }
-            rows.append(try Self.row(entity, id, stored))
-        }
-        _ = store.rowCache.insert(rows, readAt: number, pin: false)
     }
 
     /// Whether an object exists. Neither counted as a read nor cached.

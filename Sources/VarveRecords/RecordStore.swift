@@ -238,8 +238,7 @@ public final class RecordStore: Sendable {
         author: String = "",
         _ body: (RecordTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
-        var written: [EntityID: [ObjectID]] = [:]
-        let outcome = try engine.write(author: author) { storage in
+        try engine.write(author: author) { storage in
             let schema = try self.schema(storage.schema)
             if let declared, schema.version > declared.version {
                 throw RecordError.schemaTooNew(stored: schema.version, known: declared.version)
@@ -247,21 +246,7 @@ public final class RecordStore: Sendable {
             let transaction = RecordTransaction(storage, schema, self)
             let result = try body(transaction)
             try transaction.verifyUniqueness()
-            written = transaction.written
             return result
-        }
-        if outcome.commit != nil { adopt(written) }
-        return outcome
-    }
-
-    /// Puts the new rows of registered objects into the cache, so that their contexts need not read them.
-    private func adopt(_ written: [EntityID: [ObjectID]]) {
-        for (entity, ids) in written {
-            let ids = rowCache.registered(ids).sorted()
-            if ids.isEmpty { continue }
-            // A failure here costs a read later, nothing else.
-            guard let snapshot = try? self.snapshot() else { return }
-            try? snapshot.fillCache(entity, ids)
         }
     }
 

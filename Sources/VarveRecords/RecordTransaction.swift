@@ -31,8 +31,6 @@ public final class RecordTransaction {
     let storage: WriteTransaction
     let reader: RecordReader<WriteTransaction>
     private let store: RecordStore
-    /// Rows that were inserted or updated, for the row cache.
-    private(set) var written: [EntityID: [ObjectID]] = [:]
     private var touched: [EntityID: Set<ObjectID>] = [:]
     private var linkSides: [EntityID: [LinkSide]] = [:]
 
@@ -153,7 +151,6 @@ public final class RecordTransaction {
         try reader.engine { () throws(EngineError) in
             try storage.insert(entity.id, id, row: RowCoding.encode(row))
         }
-        written[entity.id, default: []].append(id)
         if entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
     }
 
@@ -180,7 +177,6 @@ public final class RecordTransaction {
         try reader.engine { () throws(EngineError) in
             try storage.update(entity.id, id, patch: patch)
         }
-        written[entity.id, default: []].append(id)
         let isUnique = entity.indexes.contains { index in
             index.uniqueness != nil && index.terms.contains { last[$0.column] != nil }
         }

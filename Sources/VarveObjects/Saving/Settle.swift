@@ -78,7 +78,7 @@ extension ManagedObjectContext {
         for (entity, ids) in alive.sorted(by: { $0.key < $1.key }) {
             do throws(StoreError) {
                 let rows = try container.translating { () throws(RecordError) in
-                    try newest.rows(entity, ids, pin: true)
+                    try newest.rows(entity, ids, pin: true, counting: false)
                 }
                 for (id, row) in zip(ids, rows) {
                     guard let row else { continue }

@@ -117,6 +117,7 @@ public final class RowCache: Sendable {
         _ ids: [ObjectID],
         at commit: CommitNumber,
         pin: Bool,
+        counts: Bool,
         into rows: inout [CachedRow?]
     ) -> [Int] {
         var found: [CachedRow?] = []
@@ -128,8 +129,10 @@ public final class RowCache: Sendable {
                 if row == nil { missing.append(index) }
                 found.append(row)
             }
-            state.statistics.hits += ids.count - missing.count
-            state.statistics.misses += missing.count
+            if counts {
+                state.statistics.hits += ids.count - missing.count
+                state.statistics.misses += missing.count
+            }
         }
         rows = found
         return missing
@@ -163,11 +166,6 @@ public final class RowCache: Sendable {
             }
             return (missing, bytes)
         }
-    }
-
-    /// Those of `ids` that a context has registered.
-    func registered(_ ids: [ObjectID]) -> [ObjectID] {
-        state.withLock { state in ids.filter { state.references($0) > 0 } }
     }
 
     func publish(_ commit: CommitNumber, changed: some Collection<ObjectID>, schemaChanged: Bool) {
