@@ -13,6 +13,11 @@ public struct FileOffset: Hashable, Comparable, Sendable {
     /// Wraps a number of bytes from the start of the file.
     @inlinable public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
+    /// See `NumberHash`.
+    @inlinable public func _rawHashValue(seed: Int) -> Int {
+        NumberHash.mix(rawValue, seed)
+    }
+
     /// Orders by position.
     @inlinable public static func < (left: FileOffset, right: FileOffset) -> Bool {
         left.rawValue < right.rawValue
@@ -44,6 +49,11 @@ public struct ObjectID: Hashable, Comparable, Sendable {
     /// Wraps an object number.
     @inlinable public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
+    /// See `NumberHash`.
+    @inlinable public func _rawHashValue(seed: Int) -> Int {
+        NumberHash.mix(rawValue, seed)
+    }
+
     /// Orders by time of insertion.
     @inlinable public static func < (left: ObjectID, right: ObjectID) -> Bool {
         left.rawValue < right.rawValue
@@ -57,6 +67,11 @@ public struct TreeID: Hashable, Comparable, Sendable {
 
     /// Wraps a tree number.
     @inlinable public init(_ rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// See `NumberHash`.
+    @inlinable public func _rawHashValue(seed: Int) -> Int {
+        NumberHash.mix(UInt64(rawValue), seed)
+    }
 
     /// Orders by number.
     @inlinable public static func < (left: TreeID, right: TreeID) -> Bool {
@@ -84,6 +99,11 @@ public struct EntityID: Hashable, Comparable, Sendable {
     /// Wraps an entity number.
     @inlinable public init(_ rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// See `NumberHash`.
+    @inlinable public func _rawHashValue(seed: Int) -> Int {
+        NumberHash.mix(UInt64(rawValue), seed)
+    }
+
     /// Orders by number.
     @inlinable public static func < (left: EntityID, right: EntityID) -> Bool {
         left.rawValue < right.rawValue
@@ -102,5 +122,21 @@ public struct ColumnID: Hashable, Comparable, Sendable {
     /// Orders by number.
     @inlinable public static func < (left: ColumnID, right: ColumnID) -> Bool {
         left.rawValue < right.rawValue
+    }
+}
+
+/// The hash of identifiers in dictionaries and sets.
+///
+/// Tables keyed by object, tree or place are looked up for every row that is read or shown. The
+/// standard hash takes about 20 ns for one number, this one 2. Each table mixes in its own seed; a
+/// hostile file that chose its numbers to collide would be slow to read, not wrong.
+public enum NumberHash {
+    /// Spreads a number over all bits (the finalizer of MurmurHash3).
+    @inlinable @inline(__always)
+    public static func mix(_ number: UInt64, _ seed: Int) -> Int {
+        var bits = number ^ UInt64(bitPattern: Int64(seed))
+        bits = (bits ^ (bits &>> 33)) &* 0xFF51_AFD7_ED55_8CCD
+        bits = (bits ^ (bits &>> 33)) &* 0xC4CE_B9FE_1A85_EC53
+        return Int(truncatingIfNeeded: bits ^ (bits &>> 33))
     }
 }

@@ -16,8 +16,8 @@ final class NodeStore: NodeLoading {
         init(_ node: TreeNode) { self.node = node }
     }
     private struct Cache {
-        var entries: [UInt64: Entry] = [:]
-        var ring: [UInt64] = []
+        var entries: [FileOffset: Entry] = [:]
+        var ring: [FileOffset] = []
         var hand = 0
         var bytes = 0
     }
@@ -36,7 +36,7 @@ final class NodeStore: NodeLoading {
     var cachedBytes: Int { cache.withLock { $0.bytes } }
 
     func load(_ address: PageAddress, tree: TreeID, level: Int) throws(EngineError) -> TreeNode {
-        let offset = address.offset.rawValue
+        let offset = address.offset
         let cached = cache.withLock { cache -> TreeNode? in
             guard let entry = cache.entries[offset] else { return nil }
             entry.wasUsed = true
@@ -60,9 +60,9 @@ final class NodeStore: NodeLoading {
     func insert(_ node: TreeNode, at address: PageAddress) {
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
         let evicted = cache.withLock { cache -> Int in
-            guard cache.entries[address.offset.rawValue] == nil else { return 0 }
-            cache.entries[address.offset.rawValue] = Entry(node)
-            cache.ring.append(address.offset.rawValue)
+            guard cache.entries[address.offset] == nil else { return 0 }
+            cache.entries[address.offset] = Entry(node)
+            cache.ring.append(address.offset)
             cache.bytes += node.footprint
             return Self.evict(&cache, budget: budget)
         }

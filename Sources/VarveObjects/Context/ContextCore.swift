@@ -41,11 +41,8 @@ final class ReleaseQueue: Sendable {
 
     /// Takes an object out of the row cache's and the container's counts.
     func objectLeft(_ object: ObjectID, _ row: CachedRow?) {
-        if let row {
-            rowCache.unpin(row)
-            counters.realised.subtract(1, ordering: .relaxed)
-        }
-        rowCache.unregister(object)
+        rowCache.leave(object, row)
+        if row != nil { counters.realised.subtract(1, ordering: .relaxed) }
         counters.registered.subtract(1, ordering: .relaxed)
     }
 

@@ -143,7 +143,8 @@ extension ManagedObjectContext {
         }
         edits.values[slot] = value
         edits.assign(slot)
-        if !object.isInserted { object.storage.state.insert(.updated) }
+        if object.isInserted { return }  // in `changed` since it was made
+        object.storage.state.insert(.updated)
         changed[id] = object
     }
 

@@ -55,7 +55,10 @@ public final class RowCache: Sendable {
 
     /// Says that a context has registered objects.
     public func register(_ ids: [ObjectID]) {
-        state.withLock { state in for id in ids { state.register(id) } }
+        state.withLock { state in
+            state.reserve(ids.count)
+            for id in ids { state.register(id) }
+        }
     }
 
     /// Takes back one `register`.
@@ -66,6 +69,14 @@ public final class RowCache: Sendable {
     /// Takes back one `register` each.
     public func unregister(_ ids: [ObjectID]) {
         state.withLock { state in for id in ids { state.unregister(id) } }
+    }
+
+    /// Takes back one `register` and, with a row, one `pin`: an object is gone.
+    public func leave(_ id: ObjectID, _ row: CachedRow?) {
+        state.withLock { state in
+            if let row { state.unpin(row) }
+            state.unregister(id)
+        }
     }
 
     /// Number of contexts that have the object registered.

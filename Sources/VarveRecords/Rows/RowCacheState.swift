@@ -182,6 +182,12 @@ struct RowCacheState {
         evict()
     }
 
+    /// Makes room for `count` more objects at once. Only from an empty table: growing by exact amounts
+    /// again and again would copy it each time.
+    mutating func reserve(_ count: Int) {
+        if heads.isEmpty { heads.reserveCapacity(count) }
+    }
+
     mutating func register(_ id: ObjectID) {
         if Self.count(&heads[id, default: Head()]) == 1 { statistics.registeredObjects += 1 }
     }
