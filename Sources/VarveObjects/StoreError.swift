@@ -10,8 +10,8 @@ public import VarveBase
 /// Cancellation is Swift's `CancellationError`; an error that a closure of the caller throws passes
 /// through unchanged. Messages name frames, kinds, entities and attributes, never stored values.
 public struct StoreError: Error, Sendable {
-    /// The kind of error. The set is open: a new code is no breaking change, so a `switch` over codes
-    /// needs a default.
+    /// The kind of error. The set is open: a new code is no breaking change, so a `switch` over
+    /// codes needs a default.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's name, stable.
         public let name: String

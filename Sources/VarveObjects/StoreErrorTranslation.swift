@@ -10,7 +10,8 @@ extension StoreError {
         translating(error, store: container.place, identity: container.identity, container.schema)
     }
 
-    /// Any error that a write threw: errors of the layers below are translated, others pass through.
+    /// Any error that a write threw: errors of the layers below are translated, others pass
+    /// through.
     static func translatingAny(
         _ error: any Error,
         in container: PersistentContainer

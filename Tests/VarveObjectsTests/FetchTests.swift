@@ -385,7 +385,8 @@ import VarveObjects
         var step = 0
         while !page.objects.isEmpty {
             seen += page.objects.map(\.id)
-            // Insert in front, delete what was shown (the cursor's own object too), change nothing else.
+            // Insert in front, delete what was shown (the cursor's own object too), change nothing
+            // else.
             Item(in: other).number = 0
             other.delete(try other.object(with: page.objects.last!.id))
             try other.save()

@@ -1,6 +1,7 @@
 // Containers for tests: in memory and on disk, and how to read counters around a step.
 
 import Foundation
+import Synchronization
 import Testing
 import VarveObjects
 
@@ -73,5 +74,20 @@ func code(_ body: () throws -> Void) -> StoreError.Code? {
     } catch {
         Issue.record("not a StoreError: \(error)")
         return nil
+    }
+}
+
+/// A value that several tasks change.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    @discardableResult
+    func withLock<Result: Sendable>(_ body: @Sendable (inout Value) -> Result) -> Result {
+        value.withLock { value in
+            var copy = value
+            defer { value = copy }
+            return body(&copy)
+        }
     }
 }

@@ -9,8 +9,8 @@ public import VarveBase
 import VarveEngine
 public import VarveRecords
 
-/// A large value: digest and length, and a way to read the bytes. Sendable; needs no context; keeps its
-/// bytes in the store as long as it lives.
+/// A large value: digest and length, and a way to read the bytes. Sendable; needs no context; keeps
+/// its bytes in the store as long as it lives.
 ///
 /// Two handles are equal if their content is.
 public struct Blob: Sendable {
@@ -47,7 +47,8 @@ public struct Blob: Sendable {
         )
     }
 
-    /// The bytes in pieces of `size`, the last one shorter. Reading happens off the caller's thread.
+    /// The bytes in pieces of `size`, the last one shorter. Reading happens off the caller's
+    /// thread.
     public func chunks(of size: Int) -> BlobChunks { BlobChunks(blob: self, size: max(1, size)) }
 
     func open() throws(StoreError) -> (BlobSource, BlobReader) {

@@ -1,7 +1,8 @@
 // The bytes of a blob as an asynchronous sequence of pieces.
 //
 // Invariants
-// - At most one piece is in memory. The disk is read on a thread of its own, never on a cooperative one.
+// - At most one piece is in memory. The disk is read on a thread of its own, never on a cooperative
+//   one.
 
 public import Foundation
 import VarveBase

@@ -32,8 +32,8 @@ public struct BlobWriter: ~Copyable {
         try translating { () throws(EngineError) in try writer.append(bytes) }
     }
 
-    /// Ends the blob: its bytes are written and synced. Assign it to a property and save; otherwise it is
-    /// removed when the last handle goes.
+    /// Ends the blob: its bytes are written and synced. Assign it to a property and save; otherwise
+    /// it is removed when the last handle goes.
     /// - Throws: `diskFull`, `ioFailed`.
     public consuming func finish() throws -> Blob {
         let pending = try translating { () throws(EngineError) in try writer.finish() }
@@ -55,8 +55,8 @@ public struct BlobWriter: ~Copyable {
 }
 
 extension ManagedObjectContext {
-    /// Begins a blob that becomes a file of its own above `externalLimit` bytes. For an attribute with
-    /// another limit than the default use `makeBlob(for:)`.
+    /// Begins a blob that becomes a file of its own above `externalLimit` bytes. For an attribute
+    /// with another limit than the default use `makeBlob(for:)`.
     /// - Throws: `readOnly`, `closed`.
     public func makeBlob(externalLimit: Int = 102_400) throws -> BlobWriter {
         do throws(EngineError) {

@@ -1,7 +1,7 @@
 // A context that lives on between calls, owned by an actor of its own (T6).
 
-/// An actor around a context. Calls of `perform` run one at a time, in order, off Swift's cooperative
-/// threads; the context and its unsaved edits live from one to the next.
+/// An actor around a context. Calls of `perform` run one at a time, in order, off Swift's
+/// cooperative threads; the context and its unsaved edits live from one to the next.
 public actor BackgroundContext {
     private let executor: SerialQueueExecutor
     private let context: ManagedObjectContext

@@ -7,8 +7,8 @@
 extension PersistentContainer {
     /// Runs `body` with a fresh context on a thread of the container's pool and returns its value.
     ///
-    /// Objects and the context cannot leave the body; IDs, snapshots and values can. Edits left unsaved
-    /// throw `unsavedChanges`; `context.rollback()` says that dropping them is meant.
+    /// Objects and the context cannot leave the body; IDs, snapshots and values can. Edits left
+    /// unsaved throw `unsavedChanges`; `context.rollback()` says that dropping them is meant.
     /// - Parameters:
     ///   - author: named in the task's commits.
     ///   - body: synchronous; may save any number of times.
@@ -31,8 +31,8 @@ extension PersistentContainer {
         }
     }
 
-    /// Runs `body` with a fresh context on a thread of the container's pool and hands its value or error
-    /// to `completion`, on that thread.
+    /// Runs `body` with a fresh context on a thread of the container's pool and hands its value or
+    /// error to `completion`, on that thread.
     public func performBackgroundTask<Result: Sendable>(
         author: String = "",
         _ body: @escaping @Sendable (ManagedObjectContext) throws -> Result,

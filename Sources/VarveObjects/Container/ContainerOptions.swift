@@ -12,6 +12,9 @@ public struct ContainerOptions: Sendable {
     public var createIfMissing: Bool
     /// Whether the store is brought to the app's schema by automatic steps.
     public var allowsMigration: Bool
+    /// Changed objects of recent commits that are remembered for contexts that lag behind. A
+    /// context that lags further looks at each of its objects when it moves on.
+    public var rememberedChanges: Int
     /// Threads that `performBackgroundTask` works on at most.
     public var backgroundThreads: Int
     /// Whether the view context follows the commits of others.
@@ -26,6 +29,7 @@ public struct ContainerOptions: Sendable {
         isReadOnly: Bool = false,
         createIfMissing: Bool = true,
         allowsMigration: Bool = true,
+        rememberedChanges: Int = 1 << 20,
         backgroundThreads: Int = 4,
         viewContextMergesAutomatically: Bool = true,
         onReadFailure: (@Sendable (ReadFailure) -> Void)? = nil
@@ -35,6 +39,7 @@ public struct ContainerOptions: Sendable {
         self.isReadOnly = isReadOnly
         self.createIfMissing = createIfMissing
         self.allowsMigration = allowsMigration
+        self.rememberedChanges = rememberedChanges
         self.backgroundThreads = backgroundThreads
         self.viewContextMergesAutomatically = viewContextMergesAutomatically
         self.onReadFailure = onReadFailure

@@ -44,7 +44,10 @@ public final class PersistentContainer: Sendable {
         self.place = place
         self.options = options
         self.workers = WorkerPool(limit: options.backgroundThreads)
-        self.feed = CommitFeed(newest: try store.snapshot().number)
+        self.feed = CommitFeed(
+            newest: try store.snapshot().number,
+            changesMax: options.rememberedChanges
+        )
     }
 
     // MARK: Opening and closing
@@ -52,10 +55,12 @@ public final class PersistentContainer: Sendable {
     /// Opens the store at `url`, makes it if it does not exist, and brings it to the app's schema.
     ///
     /// - Parameters:
-    ///   - url: the store file. Its folder must exist; a blob folder and a lock file stand beside it.
+    ///   - url: the store file. Its folder must exist; a blob folder and a lock file stand beside
+    ///     it.
     ///   - schema: the app's entities.
     /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,
-    ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`, `diskFull`.
+    ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`,
+    ///   `diskFull`.
     public static func open(
         at url: URL,
         schema: any VersionedSchema.Type,
@@ -172,7 +177,8 @@ public final class PersistentContainer: Sendable {
         return name
     }
 
-    /// Writes a checkpoint and gives up the file and its lock. Contexts cannot read or save afterwards.
+    /// Writes a checkpoint and gives up the file and its lock. Contexts cannot read or save
+    /// afterwards.
     /// - Throws: `StoreError`; the store is closed all the same.
     public func close() async throws {
         try await PersistentContainer.onThread { [self] in try closeNow() }
@@ -194,8 +200,8 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Contexts
 
-    /// The context for views. It lives as long as the container, tells observers of its objects, and
-    /// follows the commits of other contexts.
+    /// The context for views. It lives as long as the container, tells observers of its objects,
+    /// and follows the commits of other contexts.
     @MainActor public var viewContext: ManagedObjectContext {
         if let storedViewContext { return storedViewContext }
         let context = ManagedObjectContext(container: self, author: "", label: "view context")
@@ -220,9 +226,12 @@ public final class PersistentContainer: Sendable {
 
     private func noteCommit(_ changes: CommitChanges) {
         feed.append(changes.number, changes.objectChanges, seenByAll: pins.oldest)
-        guard options.viewContextMergesAutomatically,
-            !mergeIsScheduled.exchange(true, ordering: .acquiringAndReleasing)
-        else { return }
+        if options.viewContextMergesAutomatically { scheduleMerge() }
+    }
+
+    /// One merge for all commits until the main actor gets to it.
+    private func scheduleMerge() {
+        guard !mergeIsScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
         Task { @MainActor [weak self] in self?.mergeIntoViewContext() }
     }
 
@@ -232,6 +241,12 @@ public final class PersistentContainer: Sendable {
             context.commit != nil
         else { return }
         context.advance()
+        // The feed hears of a commit just before it can be seen.
+        if let commit = context.commit, commit < feed.newest, !isClosed,
+            context.readFailures.isEmpty
+        {
+            scheduleMerge()
+        }
     }
 
     // MARK: Memory
@@ -282,8 +297,10 @@ public final class PersistentContainer: Sendable {
 
     // MARK: For contexts
 
+    private var isClosed: Bool { closing.withLock { $0.isClosed } }
+
     func newestSnapshot() throws(StoreError) -> RecordSnapshot {
-        guard !closing.withLock({ $0.isClosed }) else {
+        guard !isClosed else {
             throw StoreError(
                 .closed,
                 "the container is closed",

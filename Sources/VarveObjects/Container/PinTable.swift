@@ -1,8 +1,8 @@
 // Which commits the contexts of a container hold, and the changes that they have not seen yet.
 //
 // Invariants
-// - The feed keeps every commit behind the oldest one that a context holds, unless that grows too long;
-//   it knows what it dropped, and then answers nil, which means "check every object".
+// - The feed keeps every commit behind the oldest one that a context holds, unless that grows too
+//   long; it knows what it dropped, and then answers nil, which means "check every object".
 
 import Synchronization
 import VarveBase
@@ -79,7 +79,7 @@ final class CommitFeed: Sendable {
     private let state: Mutex<State>
     private let changesMax: Int
 
-    init(newest: CommitNumber, changesMax: Int = 1 << 20) {
+    init(newest: CommitNumber, changesMax: Int) {
         state = Mutex(State(droppedThrough: newest, newest: newest))
         self.changesMax = changesMax
     }
@@ -102,8 +102,11 @@ final class CommitFeed: Sendable {
         }
     }
 
-    /// What the commits behind `after` and up to `through` changed, in their order. Nil: not known any
-    /// more, or not yet.
+    /// The newest commit that the feed has heard of.
+    var newest: CommitNumber { state.withLock { $0.newest } }
+
+    /// What the commits behind `after` and up to `through` changed, in their order. Nil: not known
+    /// any more, or not yet.
     func changes(after: CommitNumber, through: CommitNumber) -> [ObjectChange]? {
         state.withLock { state in
             guard after >= state.droppedThrough, through <= state.newest else { return nil }

@@ -1,8 +1,8 @@
 // FENCE: the executor of a background context: one job at a time, on a queue of its own.
 //
 // Invariants
-// - Swift hands executors around as unowned references; the actor holds this object, so it lives as long
-//   as any job of that actor.
+// - Swift hands executors around as unowned references; the actor holds this object, so it lives as
+//   long as any job of that actor.
 
 import Dispatch
 

@@ -1,4 +1,5 @@
-// The threads that background tasks run on: few, the container's own, never Swift's cooperative ones.
+// The threads that background tasks run on: few, the container's own, never Swift's cooperative
+// ones.
 //
 // Invariants
 // - At most `limit` bodies run at once; the others wait in order.
@@ -6,8 +7,7 @@
 
 import Foundation
 
-final class WorkerPool: @unchecked Sendable {
-    // Sendable because every access to the state below holds `condition`.
+final class WorkerPool {
     private let condition = NSCondition()
     private let limit: Int
     private var queue: [@Sendable () -> Void] = []
@@ -27,13 +27,13 @@ final class WorkerPool: @unchecked Sendable {
         } else if threads < limit {
             threads += 1
             let thread = Thread { [self] in run() }
-            thread.name = "varve.background"
             thread.stackSize = 1 << 20
             thread.start()
         }
     }
 
     private func run() {
+        Thread.current.name = "varve worker"
         condition.lock()
         while true {
             if head < queue.count {
@@ -57,3 +57,6 @@ final class WorkerPool: @unchecked Sendable {
         condition.unlock()
     }
 }
+
+// Every access to its state holds `condition`.
+extension WorkerPool: @unchecked Sendable {}

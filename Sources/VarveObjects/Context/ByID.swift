@@ -15,7 +15,8 @@ extension ManagedObjectContext {
         return registered(id.object)
     }
 
-    /// The object with that ID, as a fault unless it is registered. No I/O, so the row may be missing.
+    /// The object with that ID, as a fault unless it is registered. No I/O, so the row may be
+    /// missing.
     /// - Throws: `foreignID`, `wrongEntity`, `unknownEntity`.
     public func object<Entity>(with id: TypedObjectID<Entity>) throws -> Entity {
         let model = try container.check(id)
@@ -25,7 +26,8 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// The object with that ID, as a fault unless it is registered. No I/O, so the row may be missing.
+    /// The object with that ID, as a fault unless it is registered. No I/O, so the row may be
+    /// missing.
     /// - Throws: `foreignID`, `unknownEntity`.
     public func object(with id: ManagedObjectID) throws -> any ManagedObject {
         object(id.object, try container.check(id))

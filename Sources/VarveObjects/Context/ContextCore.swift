@@ -19,8 +19,8 @@ import VarveRecords
     }
 }
 
-/// Takes dying objects out of the row cache at once, from any thread, and remembers their IDs until the
-/// context cleans its table.
+/// Takes dying objects out of the row cache at once, from any thread, and remembers their IDs until
+/// the context cleans its table.
 final class ReleaseQueue: Sendable {
     private let rowCache: RowCache
     private let counters: ObjectCounters

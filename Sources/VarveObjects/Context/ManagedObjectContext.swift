@@ -11,7 +11,8 @@ import Synchronization
 public import VarveBase
 import VarveRecords
 
-/// A working set of managed objects that sees one commit of the store, with unsaved edits of its own.
+/// A working set of managed objects that sees one commit of the store, with unsaved edits of its
+/// own.
 ///
 /// Not Sendable: a context and its objects stay in the isolation that they were made in.
 public final class ManagedObjectContext {

@@ -3,13 +3,15 @@
 // Invariants
 // - Faults stay faults: only filled objects whose row changed get a new row.
 // - Unsaved edits survive; the row beneath them is replaced.
-// - A registered fault whose row is deleted is filled from the old commit before the context leaves it.
+// - A registered fault whose row is deleted is filled from the old commit before the context leaves
+//   it.
 
 import VarveBase
 import VarveRecords
 
 extension ManagedObjectContext {
-    /// Moves the context to the newest commit. Unchanged properties show the new values, edits stay.
+    /// Moves the context to the newest commit. Unchanged properties show the new values, edits
+    /// stay.
     public func advance() {
         guard snapshot != nil else { return }
         do throws(StoreError) {

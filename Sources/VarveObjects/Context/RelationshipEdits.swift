@@ -1,10 +1,10 @@
 // Unsaved edits of relationships, and keeping both sides equal.
 //
 // Invariants
-// - A to-one edit lives in its owner's edits. What it means for the to-many on the other side is noted in
-//   `toManyEdits`, so that both sides read equal before the save.
-// - A to-many edit is additions and removals; only an ordered one that was rearranged keeps a whole list.
-//   So two contexts that add to the same set do not conflict (C3).
+// - A to-one edit lives in its owner's edits. What it means for the to-many on the other side is
+//   noted in `toManyEdits`, so that both sides read equal before the save.
+// - A to-many edit is additions and removals; only an ordered one that was rearranged keeps a whole
+//   list. So two contexts that add to the same set do not conflict (C3).
 
 import VarveBase
 import VarveRecords
@@ -80,8 +80,8 @@ final class ToManyEdit {
 extension ManagedObjectContext {
     // MARK: Reading
 
-    /// The object that a to-one relationship leads to. Where the store may hold a reference to an object
-    /// that is gone (rule `noAction`), that reads as nil.
+    /// The object that a to-one relationship leads to. Where the store may hold a reference to an
+    /// object that is gone (rule `noAction`), that reads as nil.
     func target(
         of object: any ManagedObject,
         slot: Int,
@@ -146,7 +146,8 @@ extension ManagedObjectContext {
         object.storage.related = lists
     }
 
-    /// How many members there are. Without edits and without an earlier read only the index is asked.
+    /// How many members there are. Without edits and without an earlier read only the index is
+    /// asked.
     func memberCount(of object: any ManagedObject, slot: Int) throws(StoreError) -> Int {
         let model = object.storage.model
         let key = ToManyKey(owner: object.storage.object, slot: slot)

@@ -80,8 +80,8 @@ extension ManagedObjectContext {
 
     // MARK: Values
 
-    /// The value of an attribute or to-one relationship, edits first. Nil: the read failed, which is
-    /// remembered.
+    /// The value of an attribute or to-one relationship, edits first. Nil: the read failed, which
+    /// is remembered.
     func value(of object: any ManagedObject, slot: Int) -> StoredValue? {
         if let edited = object.storage.edits?.values[slot] { return edited }
         do throws(StoreError) {
@@ -150,12 +150,12 @@ extension ManagedObjectContext {
 
     // MARK: Failed reads
 
-    /// Implicit reads that failed since the last `rollback`, `reset` or `acknowledgeReadFailures`. While
-    /// there are any, `save` throws `contextFailed`.
+    /// Implicit reads that failed since the last `rollback`, `reset` or `acknowledgeReadFailures`.
+    /// While there are any, `save` throws `contextFailed`.
     public var readFailures: [ReadFailure] { failureList }
 
-    /// Takes note of the failed reads: `save` works again. Edits of the failed objects are dropped, all
-    /// others stay.
+    /// Takes note of the failed reads: `save` works again. Edits of the failed objects are dropped,
+    /// all others stay.
     public func acknowledgeReadFailures() {
         for failure in failureList {
             guard let id = failure.object?.object, let object = registered(id),

@@ -6,9 +6,9 @@ import VarveRecords
 extension ManagedObjectContext {
     /// Reads an object's row again.
     ///
-    /// With `mergeChanges: false` edits and row are dropped and the object is a fault again. With `true`
-    /// the row of the context's commit is read and the edits stay on top of it; that is never a conflict.
-    /// A new object has no row and stays as it is.
+    /// With `mergeChanges: false` edits and row are dropped and the object is a fault again. With
+    /// `true` the row of the context's commit is read and the edits stay on top of it; that is
+    /// never a conflict. A new object has no row and stays as it is.
     public func refresh(_ object: some ManagedObject, mergeChanges: Bool) {
         guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {
             return
@@ -34,8 +34,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Drops all unsaved edits: new objects become invalid, changed ones get their last values back.
-    /// Reads nothing.
+    /// Drops all unsaved edits: new objects become invalid, changed ones get their last values
+    /// back. Reads nothing.
     public func rollback() {
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
         for object in objects {
@@ -60,8 +60,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Forgets everything: all objects of the context become invalid, edits are dropped, and the next read
-    /// pins the newest commit.
+    /// Forgets everything: all objects of the context become invalid, edits are dropped, and the
+    /// next read pins the newest commit.
     public func reset() {
         rollback()
         for object in livingObjects { invalidate(object) }

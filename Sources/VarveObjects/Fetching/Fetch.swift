@@ -1,7 +1,8 @@
 // THE FETCH PATH. One function of numbered steps; the work is in the steps.
 //
 // Invariants
-// - A fetch reads one commit, the context's, and sees the context's unsaved edits unless told otherwise.
+// - A fetch reads one commit, the context's, and sees the context's unsaved edits unless told
+//   otherwise.
 // - The order is total, so a request gives the same list whichever way it is read.
 
 import VarveBase
@@ -19,8 +20,8 @@ extension ManagedObjectContext {
         let snapshot = try currentSnapshot()
         // 2. plan: names become numbers, the request is checked.
         let plan = try FetchPlan(descriptor, in: self)
-        // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in or
-        //    out, limit and offset.
+        // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in
+        //    or out, limit and offset.
         let ids = try orderedIDs(plan, snapshot)
         // 6. loadRows: row cache first; misses are read together.
         let rows = try loadRows(ids, plan, snapshot)
@@ -36,8 +37,10 @@ extension ManagedObjectContext {
         return objects
     }
 
-    /// The list of a request, evaluated once; rows are read in batches of `size` when they are touched.
-    /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs it.
+    /// The list of a request, evaluated once; rows are read in batches of `size` when they are
+    /// touched.
+    /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs
+    ///   it.
     public func fetchBatched<Entity>(
         _ descriptor: FetchDescriptor<Entity>,
         size: Int = 50
@@ -104,7 +107,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// How a request would be answered: the index, the range, what is left to be filtered and sorted.
+    /// How a request would be answered: the index, the range, what is left to be filtered and
+    /// sorted.
     public func explain<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> String {
         let snapshot = try currentSnapshot()
         let plan = try FetchPlan(descriptor, in: self)
@@ -149,7 +153,8 @@ extension ManagedObjectContext {
 public struct FetchPage<Entity: ManagedObject> {
     /// The objects, in the request's order.
     public let objects: [Entity]
-    /// The place of the first object: `before(page.first)` is the page in front. Nil: the page is empty.
+    /// The place of the first object: `before(page.first)` is the page in front. Nil: the page is
+    /// empty.
     public let first: FetchCursor?
     /// The place of the last object: `after(page.last)` is the page behind. Nil: the page is empty.
     public let last: FetchCursor?

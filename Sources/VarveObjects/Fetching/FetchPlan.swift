@@ -1,4 +1,5 @@
-// A checked request: the records layer's query, and what the overlay of unsaved edits needs to know.
+// A checked request: the records layer's query, and what the overlay of unsaved edits needs to
+// know.
 
 import VarveBase
 import VarveRecords

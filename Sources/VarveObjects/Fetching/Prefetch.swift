@@ -79,8 +79,8 @@ struct PrefetchedRelations {
 }
 
 extension ManagedObjectContext {
-    /// Reads what `nodes` lead to from the objects `ids`, whose rows are given. With `pin`, the rows
-    /// read are pinned for the caller.
+    /// Reads what `nodes` lead to from the objects `ids`, whose rows are given. With `pin`, the
+    /// rows read are pinned for the caller.
     func prefetch(
         _ nodes: [PrefetchNode],
         _ model: EntityModel,

@@ -3,8 +3,8 @@
 // Invariants
 // - Reading a filled, unedited object that nobody observes is a check and a decode; everything else
 //   goes through the context.
-// - An implicit read that fails returns the zero value and is remembered; it never traps (section 6 of
-//   the design: "When a getter cannot read").
+// - An implicit read that fails returns the zero value and is remembered; it never traps (section 6
+//   of the design: "When a getter cannot read").
 
 import VarveBase
 import VarveRecords
@@ -24,8 +24,8 @@ extension ManagedObject {
         return carefulValue(column, keyPath())
     }
 
-    /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is kept
-    /// out and the failure remembered.
+    /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is
+    /// kept out and the failure remembered.
     public func setStoredValue<Value: StorableValue>(
         _ value: Value,
         _ column: Column<Self, Value>,
@@ -105,7 +105,8 @@ extension ManagedObject {
         return value
     }
 
-    /// The value with or without a context: an object that outlived its context keeps its last values.
+    /// The value with or without a context: an object that outlived its context keeps its last
+    /// values.
     private func looseValue(_ slot: Int) -> StoredValue? {
         if let context = storage.core.context { return context.value(of: self, slot: slot) }
         if let edited = storage.edits?.values[slot] { return edited }

@@ -9,9 +9,10 @@ import VarveRecords
 
 /// A class whose instances are kept in a store.
 ///
-/// The macro `@Entity` writes everything but the conformance itself; a class written by hand follows the
-/// same shape: a `Columns` struct, a `storage`, and one accessor per property that calls `storedValue`
-/// and `setStoredValue`. Objects belong to their context and are not Sendable; pass `id` or `snapshot()`.
+/// The macro `@Entity` writes everything but the conformance itself; a class written by hand
+/// follows the same shape: a `Columns` struct, a `storage`, and one accessor per property that
+/// calls `storedValue` and `setStoredValue`. Objects belong to their context and are not Sendable;
+/// pass `id` or `snapshot()`.
 public protocol ManagedObject: AnyObject, Hashable, Identifiable, Observable, SendableMetatype
 where ID == TypedObjectID<Self> {
     /// The entity's columns, as stored properties in their order.
@@ -71,8 +72,8 @@ extension ManagedObject {
 }
 
 extension ManagedObject {
-    /// Makes a new object in `context`. It has its permanent ID at once, its defaults, and is written by
-    /// the context's next save. The context keeps it until then.
+    /// Makes a new object in `context`. It has its permanent ID at once, its defaults, and is
+    /// written by the context's next save. The context keeps it until then.
     public init(in context: ManagedObjectContext) {
         self.init(storage: context.storageForInsert(Self.self))
         context.registerInserted(self)

@@ -78,8 +78,8 @@ extension ManagedObjectID: Codable {
     }
 }
 
-/// Identity of an object of a known entity: `Item.ID`. An ID of another entity does not compile in its
-/// place.
+/// Identity of an object of a known entity: `Item.ID`. An ID of another entity does not compile in
+/// its place.
 public struct TypedObjectID<Entity: ManagedObject>: Hashable, Sendable {
     /// The untyped identity.
     public let objectID: ManagedObjectID
@@ -100,7 +100,8 @@ extension TypedObjectID: Comparable {
 }
 
 extension TypedObjectID: Codable {
-    /// Reads the text form. Whether it names this entity is checked where the ID is used (`wrongEntity`).
+    /// Reads the text form. Whether it names this entity is checked where the ID is used
+    /// (`wrongEntity`).
     public init(from decoder: any Decoder) throws {
         self.init(try ManagedObjectID(from: decoder))
     }

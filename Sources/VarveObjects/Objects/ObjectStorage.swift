@@ -3,15 +3,16 @@
 // Invariants
 // - `row` is pinned in the row cache exactly as long as it stands here.
 // - `deinit` may run on any thread, so it touches only what is Sendable: the release queue.
-// - `edits` of an inserted object hold a value for every column; those of another one only what changed.
+// - `edits` of an inserted object hold a value for every column; those of another one only what
+//   changed.
 
 import Observation
 import Synchronization
 public import VarveBase
 public import VarveRecords
 
-/// The part of a managed object that the library owns. An entity stores it and hands it on; it has no
-/// members for apps.
+/// The part of a managed object that the library owns. An entity stores it and hands it on; it has
+/// no members for apps.
 public struct ObjectStorage: ~Copyable {
     @usableFromInline let core: ContextCore
     @usableFromInline let model: EntityModel
@@ -64,7 +65,8 @@ public struct ObjectStorage: ~Copyable {
 /// Unsaved values of one object, by slot.
 @usableFromInline final class ObjectEdits {
     var values: [StoredValue?]
-    /// Slots that the app set, as opposed to defaults of a new object. Slots from 63 on share a bit.
+    /// Slots that the app set, as opposed to defaults of a new object. Slots from 63 on share a
+    /// bit.
     private var assigned: UInt64 = 0
 
     init(count: Int) { values = Array(repeating: nil, count: count) }

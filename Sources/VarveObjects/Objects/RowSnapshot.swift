@@ -3,8 +3,8 @@
 import VarveBase
 import VarveRecords
 
-/// The attributes and to-one relationships of one object at one moment, unsaved edits included. It reads
-/// columns by name: `snapshot.title`.
+/// The attributes and to-one relationships of one object at one moment, unsaved edits included. It
+/// reads columns by name: `snapshot.title`.
 @dynamicMemberLookup
 public struct RowSnapshot<Entity: ManagedObject>: Sendable {
     /// The object.
@@ -54,7 +54,8 @@ extension ManagedObject {
     /// The values of an object as a Sendable value.
     public typealias Snapshot = RowSnapshot<Self>
 
-    /// The values that the object has now. Fills a fault; a failed read gives zero values and is remembered.
+    /// The values that the object has now. Fills a fault; a failed read gives zero values and is
+    /// remembered.
     public func snapshot() -> RowSnapshot<Self> {
         let model = storage.model
         let context = storage.core.context

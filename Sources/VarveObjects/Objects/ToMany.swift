@@ -7,9 +7,11 @@
 import VarveBase
 import VarveRecords
 
-/// The members of a to-many relationship: a live view on its owner. Unordered ones come by object ID.
+/// The members of a to-many relationship: a live view on its owner. Unordered ones come by object
+/// ID.
 ///
-/// Adding and removing load neither the other members nor, as far as the inverse allows, the added one.
+/// Adding and removing load neither the other members nor, as far as the inverse allows, the added
+/// one.
 public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     let owner: any ManagedObject
     let slot: Int
@@ -91,8 +93,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         for target in targets { append(target) }
     }
 
-    /// Adds an object at a position, or moves it there. The position counts in an ordered relationship
-    /// only.
+    /// Adds an object at a position, or moves it there. The position counts in an ordered
+    /// relationship only.
     public func insert(_ target: Target, at index: Int) {
         guard let context else { return }
         context.addMember(target, to: owner, slot: slot)
@@ -133,7 +135,8 @@ extension ManagedObject {
         storage.core.context?.hasFault(self, slot: column.definition.slot) ?? true
     }
 
-    /// Whether the object that a to-one relationship leads to is a fault, or not known yet. Loads nothing.
+    /// Whether the object that a to-one relationship leads to is a fault, or not known yet. Loads
+    /// nothing.
     public func hasFault<Target>(_ column: ToOneColumn<Self, Target>) -> Bool {
         storage.core.context?.hasFault(self, slot: column._definition.slot) ?? true
     }

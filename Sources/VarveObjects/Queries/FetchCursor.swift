@@ -1,14 +1,15 @@
 // A place in a request's order that outlives the context: where a keyset page ended.
 //
 // Invariants
-// - A cursor is bound to entity, filter and sort by a fingerprint; another request throws `invalidCursor`.
+// - A cursor is bound to entity, filter and sort by a fingerprint; another request throws
+//   `invalidCursor`.
 // - Decoding a cursor that somebody else wrote gives an error or a cursor, never a trap.
 
 import VarveBase
 import VarveRecords
 
-/// The place of one object in the order of one request. Codable and Sendable; the object itself need not
-/// exist any more when the cursor is used.
+/// The place of one object in the order of one request. Codable and Sendable; the object itself
+/// need not exist any more when the cursor is used.
 public struct FetchCursor: Hashable, Sendable {
     let entity: String
     let fingerprint: UInt64

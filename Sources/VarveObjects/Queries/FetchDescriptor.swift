@@ -5,8 +5,8 @@ import VarveRecords
 
 /// A request for objects of one entity. A value: each method returns a changed copy.
 ///
-/// The order is always total: without sort terms by object ID, ties by object ID in the direction of
-/// the last term.
+/// The order is always total: without sort terms by object ID, ties by object ID in the direction
+/// of the last term.
 public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     /// Which objects.
     public private(set) var filter: TypedPredicate<Entity> = .always
@@ -78,8 +78,8 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
         return copy
     }
 
-    /// Only what stands strictly before the cursor's object; with a limit the objects nearest to it.
-    /// Nil: up to the end.
+    /// Only what stands strictly before the cursor's object; with a limit the objects nearest to
+    /// it. Nil: up to the end.
     public func before(_ cursor: FetchCursor?) -> FetchDescriptor {
         var copy = self
         copy.cursorBehind = cursor

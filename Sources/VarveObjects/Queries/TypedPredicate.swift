@@ -1,7 +1,7 @@
 // The typed filter: comparisons of columns, joined by &&, || and !.
 //
-// Semantics: those of VarveRecords/Queries/Predicate.swift. nil == nil is true; an order against nil is
-// false; NaN equals itself; texts compare by their UTF-8 bytes.
+// Semantics: those of VarveRecords/Queries/Predicate.swift. nil == nil is true; an order against
+// nil is false; NaN equals itself; texts compare by their UTF-8 bytes.
 
 public import VarveBase
 public import VarveRecords

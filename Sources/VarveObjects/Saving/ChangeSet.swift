@@ -34,7 +34,8 @@ extension ManagedObjectContext {
         if let misuse { throw misuse }
     }
 
-    /// Runs delete rules and calls `willSave`, which may change more objects, until nothing is added.
+    /// Runs delete rules and calls `willSave`, which may change more objects, until nothing is
+    /// added.
     func applyDeleteRules() {
         processPendingChanges()
         var isSettled = false
@@ -50,8 +51,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Collects the edits, sorted. Throws if an implicit read failed: edits may rest on what was never
-    /// read.
+    /// Collects the edits, sorted. Throws if an implicit read failed: edits may rest on what was
+    /// never read.
     func gatherChanges() throws(StoreError) -> ChangeSet {
         if let failure = failureList.first {
             throw StoreError(

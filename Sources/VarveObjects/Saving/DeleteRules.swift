@@ -8,8 +8,8 @@ import VarveBase
 import VarveRecords
 
 extension ManagedObjectContext {
-    /// Marks an object to be deleted by the next save. Delete rules run when edits are processed: at
-    /// `save` or `processPendingChanges`.
+    /// Marks an object to be deleted by the next save. Delete rules run when edits are processed:
+    /// at `save` or `processPendingChanges`.
     public func delete(_ object: some ManagedObject) { markDeleted(object) }
 
     func markDeleted(_ object: any ManagedObject) {

@@ -13,10 +13,11 @@ public struct MergePolicy: Sendable {
 
     /// The save fails with `conflict` and lists every one.
     public static let error = MergePolicy(kind: .error)
-    /// A property changed on both sides takes the value of this context; one changed on a single side keeps
-    /// that change. An object deleted in the store comes back under its ID.
+    /// A property changed on both sides takes the value of this context; one changed on a single
+    /// side keeps that change. An object deleted in the store comes back under its ID.
     public static let objectWinsByProperty = MergePolicy(kind: .objectWinsByProperty)
-    /// A property changed on both sides takes the value of the store. An object deleted there stays so.
+    /// A property changed on both sides takes the value of the store. An object deleted there stays
+    /// so.
     public static let storeWinsByProperty = MergePolicy(kind: .storeWinsByProperty)
     /// The whole object as this context has it replaces the store's.
     public static let overwrite = MergePolicy(kind: .overwrite)

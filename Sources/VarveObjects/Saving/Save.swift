@@ -11,14 +11,14 @@ import VarveRecords
 public struct SaveResult: Hashable, Sendable {
     /// The commit; nil if there was nothing to write.
     public let commit: CommitNumber?
-    /// New objects that a constraint with `.upsert` or `.ignore` replaced, and the objects that stand in
-    /// their place.
+    /// New objects that a constraint with `.upsert` or `.ignore` replaced, and the objects that
+    /// stand in their place.
     public let replaced: [ManagedObjectID: ManagedObjectID]
 }
 
 extension ManagedObjectContext {
-    /// Writes all unsaved edits as one commit. Durable when it returns. Afterwards the context reads the
-    /// newest commit, this one included.
+    /// Writes all unsaved edits as one commit. Durable when it returns. Afterwards the context
+    /// reads the newest commit, this one included.
     ///
     /// - Parameter mergePolicy: what to do with objects that others changed meanwhile.
     /// - Throws: `StoreError`: `conflict`, `notUnique`, `missingValue`, `invalid`, `deleteDenied`,

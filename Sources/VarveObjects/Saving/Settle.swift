@@ -1,8 +1,8 @@
 // After a commit: objects become saved ones, the context moves to the newest commit.
 //
 // Invariants
-// - Objects that nobody but the context held are let go before rows are read again: a background import
-//   reads nothing back.
+// - Objects that nobody but the context held are let go before rows are read again: a background
+//   import reads nothing back.
 
 import VarveBase
 import VarveRecords

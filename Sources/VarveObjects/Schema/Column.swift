@@ -8,8 +8,8 @@ public import Synchronization
 import VarveBase
 import VarveRecords
 
-/// What a column or relationship declares. One per property and process; a path through a to-one makes
-/// one that has no slot.
+/// What a column or relationship declares. One per property and process; a path through a to-one
+/// makes one that has no slot.
 public final class PropertyDefinition: Sendable {
     /// Attribute or relationship, with what belongs to it.
     enum Kind: Sendable {
@@ -60,7 +60,8 @@ public final class PropertyDefinition: Sendable {
     }
 }
 
-/// A stored attribute of an entity, or, in a request, an attribute that a to-one relationship leads to.
+/// A stored attribute of an entity, or, in a request, an attribute that a to-one relationship leads
+/// to.
 ///
 /// Declared once per attribute in the entity's `Columns`; requests use it to filter and sort.
 public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
@@ -94,8 +95,8 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
         )
     }
 
-    /// An attribute without default: an optional one begins as nil, any other must be set before the
-    /// first save (`missingValue`).
+    /// An attribute without default: an optional one begins as nil, any other must be set before
+    /// the first save (`missingValue`).
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
     ///   - originalName: the name that a store may still have it under.
@@ -124,7 +125,8 @@ extension Column where Value == Blob? {
     /// A blob attribute.
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
-    ///   - limit: bytes; a blob with more of them becomes a file of its own, others stay in the store.
+    ///   - limit: bytes; a blob with more of them becomes a file of its own, others stay in the
+    ///     store.
     ///   - originalName: the name that a store may still have it under.
     public init(
         _ name: String,

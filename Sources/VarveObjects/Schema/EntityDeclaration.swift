@@ -1,8 +1,8 @@
 // Reads what an entity class declares and turns it into the records layer's description.
 //
 // Invariants
-// - The order of the properties is the order of declaration in `Columns`. Reading an entity gives each
-//   property its slot; it does so with the same result any number of times.
+// - The order of the properties is the order of declaration in `Columns`. Reading an entity gives
+//   each property its slot; it does so with the same result any number of times.
 
 import Synchronization
 import VarveBase
@@ -23,8 +23,8 @@ enum EntityDeclaration {
         return properties
     }
 
-    /// The schema as the records layer takes it. Inverses that one side declares are completed on the
-    /// other.
+    /// The schema as the records layer takes it. Inverses that one side declares are completed on
+    /// the other.
     static func describe(
         _ schema: any VersionedSchema.Type
     ) throws(StoreError) -> SchemaDescription {

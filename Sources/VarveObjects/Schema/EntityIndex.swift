@@ -2,7 +2,8 @@
 
 import VarveRecords
 
-/// A property that an index can run over: a column, a to-one relationship, or either with a direction.
+/// A property that an index can run over: a column, a to-one relationship, or either with a
+/// direction.
 public protocol IndexTerm: Sendable {
     /// Name and direction.
     var indexTerm: IndexTermDescription { get }

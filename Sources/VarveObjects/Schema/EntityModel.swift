@@ -1,8 +1,8 @@
 // An app's entities joined with the numbers that the opened store gave them.
 //
 // Invariants
-// - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same for
-//   every container of the process; columns are numbers of this store.
+// - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same
+//   for every container of the process; columns are numbers of this store.
 
 public import VarveBase
 import VarveRecords

@@ -28,7 +28,8 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
     /// Declares a to-one relationship.
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
-    ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it out.
+    ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it
+    ///     out.
     ///   - deleteRule: what deleting the owner does to the target.
     ///   - originalName: the name that a store may still have it under.
     public init(
@@ -90,8 +91,10 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
     /// Declares a to-many relationship.
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
-    ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it out.
-    ///   - ordered: whether the objects have an order of their own; otherwise they come by object ID.
+    ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it
+    ///     out.
+    ///   - ordered: whether the objects have an order of their own; otherwise they come by object
+    ///     ID.
     ///   - deleteRule: what deleting the owner does to the targets.
     ///   - originalName: the name that a store may still have it under.
     public init(
@@ -118,7 +121,8 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
     }
 }
 
-/// A relationship that a request can prefetch. Attributes are none, so prefetching one does not compile.
+/// A relationship that a request can prefetch. Attributes are none, so prefetching one does not
+/// compile.
 public protocol PrefetchableColumn: Sendable {
     /// The relationship as a path from the request's entity.
     var prefetchPath: PrefetchPath { get }

@@ -9,8 +9,8 @@ public import VarveRecords
 
 /// A Swift type that an attribute can have.
 ///
-/// Conforming: Bool, all integer sizes, Float, Double, String, Date, UUID, URL, Data, Decimal, `Blob`,
-/// enums through `StoredEnum`, and Optional of each.
+/// Conforming: Bool, all integer sizes, Float, Double, String, Date, UUID, URL, Data, Decimal,
+/// `Blob`, enums through `StoredEnum`, and Optional of each.
 public protocol StorableValue: Sendable {
     /// How the store keeps it.
     static var attributeType: AttributeType { get }
@@ -22,8 +22,8 @@ public protocol StorableValue: Sendable {
     init?(stored: StoredValue)
     /// The stored form.
     var stored: StoredValue { get }
-    /// Reads a column without going through `StoredValue`: the outer nil says that it cannot be read
-    /// this way, the inner one that the column is null.
+    /// Reads a column without going through `StoredValue`: the outer nil says that it cannot be
+    /// read this way, the inner one that the column is null.
     static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self??
     /// Reads a column; nil: not readable this way.
     static func read(_ row: CachedRow, _ column: ColumnID) -> Self?
