@@ -30,7 +30,7 @@ extension RecordReader {
             }
             let row = try engine { () throws(EngineError) in try source.row(owner.tree, id) }
             guard let row else { return [] }
-            let values = try SourceRow(source, owner, id, row.bytes)
+            let values = try SourceRow(RowOrigin(source, owner), id, row.bytes)
             return try values.reference(column).map { [$0] } ?? []
         case .inverseColumn(_, _, let index):
             let range = Self.range(of: id)

@@ -7,7 +7,9 @@
 import VarveBase
 
 /// A resolved path from an entity to one of its values, over any number of to-one relationships.
-struct CompiledPath: Hashable, Sendable {
+///
+/// A class, so that taking it out of a filter's node costs one reference count.
+final class CompiledPath: Sendable {
     struct Hop: Hashable, Sendable {
         let column: ColumnID
         let target: EntityID
@@ -39,6 +41,30 @@ struct CompiledPath: Hashable, Sendable {
     var ownColumn: ColumnID? {
         if hops.isEmpty, case .column(let column) = terminal { return column }
         return nil
+    }
+
+    private init(hops: [Hop], terminal: Terminal, kind: Kind, text: String) {
+        self.hops = hops
+        self.terminal = terminal
+        self.kind = kind
+        self.text = text
+    }
+
+    /// The path as the object behind the first hop sees it.
+    var behindFirstHop: CompiledPath {
+        CompiledPath(hops: Array(hops.dropFirst()), terminal: terminal, kind: kind, text: text)
+    }
+
+    /// The to-one relationship that the path begins with, as a path of its own.
+    var firstHop: CompiledPath? {
+        guard let first = hops.first else { return nil }
+        let name = text.prefix { $0 != "." }
+        return CompiledPath(
+            hops: [],
+            terminal: .column(first.column),
+            kind: .reference,
+            text: String(name)
+        )
     }
 
     init(
@@ -139,6 +165,20 @@ struct CompiledPath: Hashable, Sendable {
         default: break
         }
         throw .unsupportedPredicate("\(text) is compared with a value of another type")
+    }
+}
+
+extension CompiledPath: Hashable {
+    static func == (left: CompiledPath, right: CompiledPath) -> Bool {
+        left === right
+            || (left.hops == right.hops && left.terminal == right.terminal
+                && left.kind == right.kind)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(hops)
+        hasher.combine(terminal)
+        hasher.combine(kind)
     }
 }
 

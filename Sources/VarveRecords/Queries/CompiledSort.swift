@@ -18,6 +18,14 @@ public struct CompiledSort: Sendable {
     /// Direction of the object ID behind the terms.
     let isTieDescending: Bool
 
+    /// Ascending object ID.
+    static let byID = CompiledSort(terms: [], isTieDescending: false)
+
+    private init(terms: [Term], isTieDescending: Bool) {
+        self.terms = terms
+        self.isTieDescending = isTieDescending
+    }
+
     /// Resolves the names of sort terms. Terms behind `.object` cannot matter and are left out.
     ///
     /// Throws `unknownProperty`, or `invalidRequest` for blobs, whose content has no order.

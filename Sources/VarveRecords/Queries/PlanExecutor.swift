@@ -62,7 +62,9 @@ struct PlanExecutor<Source: RecordSource> {
         var ranges = try clip(ranges, window)
         if goesBack { ranges.reverse() }
         var result: [ObjectID] = []
-        if let residual = plan.residual {
+        if let residual = plan.residual, case .rows = plan.access {
+            for range in ranges { try scanRows(range, residual, window, goesBack, &result) }
+        } else if let residual = plan.residual {
             try scanTesting(tree, ranges, residual, window, goesBack, &result)
         } else {
             try scanTaking(tree, ranges, window, goesBack, &result)
@@ -148,6 +150,47 @@ struct PlanExecutor<Source: RecordSource> {
         return try cursor.seek(before: upper)
     }
 
+    /// Walks over the rows themselves and keeps those that pass.
+    private func scanRows(
+        _ range: KeyRange,
+        _ residual: PredicateNode,
+        _ window: FetchWindow,
+        _ goesBack: Bool,
+        _ result: inout [ObjectID]
+    ) throws(RecordError) {
+        let resolver = SourceResolver(reader)
+        let origin = RowOrigin(reader.source, plan.entity)
+        var cursor = reader.source.cursor(plan.entity.tree)
+        var skip = window.offset
+        var count = 0
+        defer { reader.counters.rowsScanned.count(count) }
+        var more = try reader.engine { () throws(EngineError) in
+            try Self.seek(&cursor, range, nil, goesBack)
+        }
+        while more {
+            if goesBack {
+                if cursor.compareKey(with: range.lower) < 0 { return }
+            } else if let upper = range.upper, cursor.compareKey(with: upper) >= 0 {
+                return
+            }
+            count += 1
+            let (id, row) = try reader.engine { () throws(EngineError) in
+                (try cursor.trailingObjectID(), try cursor.row())
+            }
+            if try residual.matches(SourceRow(origin, id, row.bytes), resolver) {
+                if skip > 0 {
+                    skip -= 1
+                } else {
+                    result.append(id)
+                    if result.count == window.limit { return }
+                }
+            }
+            more = try reader.engine { () throws(EngineError) in
+                goesBack ? try cursor.previous() : try cursor.next()
+            }
+        }
+    }
+
     /// Takes IDs in growing batches, reads their rows and keeps those that pass.
     private func scanTesting(
         _ tree: TreeID,
@@ -223,10 +266,11 @@ struct PlanExecutor<Source: RecordSource> {
     ) throws(RecordError) -> [ObjectID] {
         var result: [ObjectID] = []
         let rows = try reader.storedRows(plan.entity, ids)
+        let origin = RowOrigin(reader.source, plan.entity)
         reader.counters.rowsScanned.count(ids.count)
         for (index, id) in ids.enumerated() {
             guard let row = rows[index] else { continue }
-            let values = try SourceRow(reader.source, plan.entity, id, row.bytes)
+            let values = try SourceRow(origin, id, row.bytes)
             if try residual.matches(values, resolver) { result.append(id) }
         }
         return result
@@ -240,9 +284,11 @@ struct PlanExecutor<Source: RecordSource> {
     ) throws(RecordError) {
         let resolver = SourceResolver(reader)
         let source = reader.source
+        let origin = RowOrigin(source, plan.entity)
+        let residual = plan.residual
         func test(_ id: ObjectID, _ bytes: [UInt8]) throws(RecordError) {
-            let values = try SourceRow(source, plan.entity, id, bytes)
-            if let residual = plan.residual, try !residual.matches(values, resolver) { return }
+            let values = try SourceRow(origin, id, bytes)
+            if let residual, try !residual.matches(values, resolver) { return }
             try body(values)
         }
         func testAll(_ ids: [ObjectID]) throws(RecordError) {

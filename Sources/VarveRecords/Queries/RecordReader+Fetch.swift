@@ -42,7 +42,7 @@ extension RecordReader {
         let planner = FetchPlanner(
             reader: self,
             entity: entity,
-            root: filter.root,
+            root: try turnedRound(filter.root, entity),
             sort: sort,
             wanted: wanted.map { $0.overflow ? Int.max : $0.partialValue },
             needsOrder: needsOrder

@@ -25,7 +25,7 @@ struct RecordReader<Source: RecordSource> {
         counters.rowsScanned.count()
         guard let row = try engine({ () throws(EngineError) in try source.row(entity.tree, id) })
         else { return nil }
-        return try SourceRow(source, entity, id, row.bytes)
+        return try SourceRow(RowOrigin(source, entity), id, row.bytes)
     }
 
     /// Rows of IDs in any order, read in one pass in the order of the tree.

@@ -41,25 +41,40 @@ extension Atomic where Value == Int {
     }
 }
 
-/// One row of a source as filters read it: columns on demand, large values resolved.
-struct SourceRow<Source: RecordSource>: RecordValues {
+/// Where the rows of one entity come from.
+final class RowOrigin<Source: RecordSource> {
     let source: Source
     let entity: RecordEntity
+
+    init(_ source: Source, _ entity: RecordEntity) {
+        self.source = source
+        self.entity = entity
+    }
+}
+
+/// One row of a source as filters read it: columns on demand, large values resolved.
+struct SourceRow<Source: RecordSource>: RecordValues {
+    let origin: RowOrigin<Source>
     let objectID: ObjectID
     let view: RowView
 
-    init(_ source: Source, _ entity: RecordEntity, _ id: ObjectID, _ bytes: [UInt8])
-        throws(RecordError)
-    {
-        self.source = source
-        self.entity = entity
+    init(
+        _ origin: RowOrigin<Source>,
+        _ id: ObjectID,
+        _ bytes: [UInt8]
+    ) throws(RecordError) {
+        self.origin = origin
         objectID = id
         do throws(FormatError) { view = try RowView(bytes) } catch { throw .format(error) }
     }
 
+    private var entity: RecordEntity { origin.entity }
+
     func value(_ column: ColumnID) throws(RecordError) -> StoredValue {
         let slot = view.slot(column)
-        if slot.isOutside { return try source.outsideValue(entity, objectID, column, slot) }
+        if slot.isOutside {
+            return try origin.source.outsideValue(entity, objectID, column, slot)
+        }
         do throws(FormatError) {
             return try view.value(slot) ?? entity.defaultValue(column)
         } catch {

@@ -47,15 +47,18 @@ enum ValueOrder {
 
     /// Orders texts by the bytes of their UTF-8 form. `String`'s own `<` compares normalized forms.
     static func texts(_ left: String, _ right: String) -> Int {
-        var first = left.utf8.makeIterator()
-        var second = right.utf8.makeIterator()
-        while true {
-            switch (first.next(), second.next()) {
-            case (nil, nil): return 0
-            case (nil, _): return -1
-            case (_, nil): return 1
-            case (.some(let a), .some(let b)):
-                if a != b { return a < b ? -1 : 1 }
+        var (left, right) = (left, right)
+        return left.withUTF8Bytes { first in
+            right.withUTF8Bytes { second in
+                let shared = min(first.count, second.count)
+                var index = 0
+                while index < shared {
+                    if first[index] != second[index] {
+                        return first[index] < second[index] ? -1 : 1
+                    }
+                    index += 1
+                }
+                return order(first.count, second.count)
             }
         }
     }

@@ -246,6 +246,30 @@ import VarveEngine
         #expect(lasting.isSubset(of: Set(seen)), "seed \(seed)")
     }
 
+    @Test func `A filter over a to-one relationship starts from its few targets`() throws {
+        let world = try World(1_000)
+        let query = world.query(
+            .compare(PropertyPath(["country", "name"]), .equal, .text("c2")),
+            [SortTerm("population")]
+        )
+        #expect(
+            try world.plan(query).hasPrefix(
+                "index: City(country, population), 1 range, 250 entries"
+            )
+        )
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query).count == 250)
+        }
+        #expect(cost.entries == 251 && cost.rows == 0)
+        let none = world.query(.compare(PropertyPath(["country", "name"]), .equal, .text("x")))
+        #expect(try world.plan(none).hasPrefix("nothing"))
+        let others = world.query(
+            .compare(PropertyPath(["country", "name"]), .notEqual, .text("c2"))
+        )
+        #expect(try world.plan(others).hasPrefix("rows"))
+        #expect(try world.store.snapshot().count(others) == 750)
+    }
+
     @Test func `Objects by ID are picked, not searched`() throws {
         let world = try World(100)
         let wanted = [world.ids[7], world.ids[3], ObjectID(987_654)]

@@ -140,7 +140,7 @@ import VarveEngine
         for round in 0..<8 {
             try world.change(round == 0 ? 40 : 15)
             let snapshot = try world.store.snapshot()
-            for step in 0..<40 {
+            for step in 0..<30 {
                 try world.check(
                     snapshot,
                     "seed \(seed) long \(longTexts) round \(round) step \(step)"

@@ -132,8 +132,8 @@ struct QueryMaker {
     let words: [String] = [
         "", "a", "ab", "abc", "b", "ba", "Ä", "äb", "A", "AB", "a\u{0}b", "a\u{0}", "zz",
         String(repeating: "x", count: 256), String(repeating: "x", count: 257),
-        String(repeating: "x", count: 256) + "b", String(repeating: "x", count: 3_000),
-        String(repeating: "x", count: 3_000) + "a",
+        String(repeating: "x", count: 256) + "b", String(repeating: "x", count: 2_100),
+        String(repeating: "x", count: 2_100) + "a",
     ]
     var countries: [ObjectID] = []
     var tags: [ObjectID] = []
