@@ -204,8 +204,12 @@ public final class PersistentContainer: Sendable {
     /// and follows the commits of other contexts.
     @MainActor public var viewContext: ManagedObjectContext {
         if let storedViewContext { return storedViewContext }
-        let context = ManagedObjectContext(container: self, author: "", label: "view context")
-        context.core.observes = true
+        let context = ManagedObjectContext(
+            container: self,
+            author: "",
+            label: "view context",
+            observes: true
+        )
         context.automaticallyMergesChanges = options.viewContextMergesAutomatically
         storedViewContext = context
         return context

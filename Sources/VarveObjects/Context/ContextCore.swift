@@ -11,10 +11,11 @@ import VarveRecords
     /// Nil once the context is gone; its objects then keep the values they have.
     weak var context: ManagedObjectContext?
     /// Whether getters tell observers. On for the view context.
-    @usableFromInline var observes = false
+    @usableFromInline let observes: Bool
 
-    init(container: PersistentContainer) {
+    init(container: PersistentContainer, observes: Bool) {
         self.container = container
+        self.observes = observes
         self.releases = ReleaseQueue(container.store.rowCache, container.counters)
     }
 }

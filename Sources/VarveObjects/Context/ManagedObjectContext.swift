@@ -24,7 +24,7 @@ public final class ManagedObjectContext {
     public internal(set) var automaticallyMergesChanges = false
 
     let core: ContextCore
-    var table: [ObjectID: WeakObject] = [:]
+    var table = ObjectTable()
     var changed: [ObjectID: any ManagedObject] = [:]
     var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var deletesToProcess: [ObjectID] = []
@@ -37,10 +37,10 @@ public final class ManagedObjectContext {
     private var pinned: RecordSnapshot?
     private let pinToken: Int
 
-    init(container: PersistentContainer, author: String, label: String) {
+    init(container: PersistentContainer, author: String, label: String, observes: Bool = false) {
         self.container = container
         self.author = author
-        self.core = ContextCore(container: container)
+        self.core = ContextCore(container: container, observes: observes)
         self.pinToken = container.pins.makeToken(label: label)
         container.counters.contexts.add(1, ordering: .relaxed)
         core.context = self
@@ -75,11 +75,11 @@ public final class ManagedObjectContext {
     // MARK: Table of objects
 
     /// The living object with that ID.
-    func registered(_ id: ObjectID) -> (any ManagedObject)? { table[id]?.object }
+    func registered(_ id: ObjectID) -> (any ManagedObject)? { table[id] }
 
     /// The living object with that ID, or a new fault. The row cache counts it once.
     func object(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
-        if let object = table[id]?.object { return object }
+        if let object = table[id] { return object }
         container.store.rowCache.register(id)
         return makeFault(id, model)
     }
@@ -91,7 +91,7 @@ public final class ManagedObjectContext {
         var known: [Entity?] = []
         known.reserveCapacity(ids.count)
         for id in ids {
-            if let object = table[id]?.object as? Entity {
+            if let object = table[id] as? Entity {
                 known.append(object)
             } else {
                 known.append(nil)
@@ -100,7 +100,7 @@ public final class ManagedObjectContext {
         }
         container.store.rowCache.register(missing)
         container.counters.registered.add(missing.count, ordering: .relaxed)
-        if table.isEmpty { table.reserveCapacity(missing.count) }
+        table.reserve(missing.count)
         var objects: [Entity] = []
         objects.reserveCapacity(ids.count)
         for index in ids.indices {
@@ -110,7 +110,7 @@ public final class ManagedObjectContext {
                 let object = Entity(
                     storage: ObjectStorage(core: core, model: model, object: ids[index])
                 )
-                table[ids[index]] = WeakObject(object)
+                table.insert(object, at: ids[index])
                 objects.append(object)
             }
         }
@@ -123,22 +123,20 @@ public final class ManagedObjectContext {
         }
         cleanTable()
         let object = make(model.type)
-        table[id] = WeakObject(object)
+        table.insert(object, at: id)
         container.counters.registered.add(1, ordering: .relaxed)
         return object
     }
 
     /// Forgets objects that died. An ID that has a new object by now keeps it.
     func cleanTable() {
-        for id in core.releases.drain() where table[id]?.object == nil {
-            table[id] = nil
-        }
+        for id in core.releases.drain() { table.removeDead(id) }
     }
 
     /// All living objects, by ID.
     var livingObjects: [any ManagedObject] {
         cleanTable()
-        return table.sorted { $0.key < $1.key }.compactMap { $0.value.object }
+        return table.all
     }
 
     // MARK: New objects
@@ -166,7 +164,7 @@ public final class ManagedObjectContext {
         object.storage.edits = edits
         container.store.rowCache.register(id)
         container.counters.registered.add(1, ordering: .relaxed)
-        table[id] = WeakObject(object)
+        table.insert(object, at: id)
         changed[id] = object
     }
 
@@ -194,13 +192,6 @@ public final class ManagedObjectContext {
     public func checkCancellation() throws {
         if cancellation?.isCancelled ?? Task.isCancelled { throw CancellationError() }
     }
-}
-
-/// An object that does not keep its object alive.
-struct WeakObject {
-    weak var object: (any ManagedObject)?
-
-    init(_ object: any ManagedObject) { self.object = object }
 }
 
 /// An implicit read that failed.

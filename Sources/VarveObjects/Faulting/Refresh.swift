@@ -65,7 +65,7 @@ extension ManagedObjectContext {
     public func reset() {
         rollback()
         for object in livingObjects { invalidate(object) }
-        table = [:]
+        table = ObjectTable()
         snapshot = nil
     }
 
@@ -88,6 +88,6 @@ extension ManagedObjectContext {
         object.storage.state = .invalid
         let id = object.storage.object
         core.releases.objectLeft(id, row)
-        table[id] = nil
+        table.remove(id)
     }
 }

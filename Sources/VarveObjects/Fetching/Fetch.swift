@@ -138,8 +138,10 @@ extension ManagedObjectContext {
     }
 
     private func fill(_ objects: [some ManagedObject], with rows: [CachedRow?]) {
-        for (object, row) in zip(objects, rows) {
-            guard let row else { continue }
+        // Indices: generic sequences of an unknown entity would look their types up at each step.
+        for index in rows.indices {
+            guard let row = rows[index] else { continue }
+            let object = objects[index]
             if object.isInserted {
                 container.store.rowCache.unpin(row)
             } else {
