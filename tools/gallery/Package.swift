@@ -1,0 +1,50 @@
+// swift-tools-version: 6.3
+// A package of its own: the gallery uses the macros and an argument parser, and no app that uses
+// Varve should download them.
+
+import PackageDescription
+
+let package = Package(
+    name: "gallery",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "varve", path: "../.."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        .target(name: "CMalloc"),
+        .target(
+            name: "GalleryKit",
+            dependencies: [
+                "CMalloc",
+                .product(name: "Varve", package: "varve"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            resources: [
+                .copy("Resources/cities.tsv"),
+                .copy("Resources/countries.tsv"),
+                .copy("Resources/ATTRIBUTION.md"),
+            ]
+        ),
+        .executableTarget(
+            name: "gallery",
+            dependencies: [
+                "GalleryKit", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
+        .testTarget(name: "GalleryTests", dependencies: ["gallery", "GalleryKit"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.name != "CMalloc" {
+    target.swiftSettings = [
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("ImmutableWeakCaptures"),
+    ]
+}

@@ -1,0 +1,7 @@
+import ArgumentParser
+import GalleryKit
+
+@main
+enum Gallery {
+    static func main() async { await GalleryCommand.main() }
+}
