@@ -1,11 +1,11 @@
-import Foundation
+package import Foundation
 
 /// Something the user of the gallery can understand and do something about.
-struct GalleryError: Error, LocalizedError, CustomStringConvertible {
-    let message: String
+package struct GalleryError: Error, LocalizedError, CustomStringConvertible {
+    package let message: String
 
-    init(_ message: String) { self.message = message }
+    package init(_ message: String) { self.message = message }
 
-    var description: String { message }
-    var errorDescription: String? { message }
+    package var description: String { message }
+    package var errorDescription: String? { message }
 }

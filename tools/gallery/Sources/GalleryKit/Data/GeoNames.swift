@@ -1,31 +1,31 @@
-import Foundation
+package import Foundation
 
 /// One populated place of GeoNames' set.
-struct CityRecord: Sendable {
-    var geonameID: Int
-    var name: String
-    var latitude: Double
-    var longitude: Double
-    var countryCode: String
-    var population: Int
-    var timeZone: String
-    var division: String
+package struct CityRecord: Sendable {
+    package var geonameID: Int
+    package var name: String
+    package var latitude: Double
+    package var longitude: Double
+    package var countryCode: String
+    package var population: Int
+    package var timeZone: String
+    package var division: String
 }
 
 /// One country of GeoNames' set.
-struct CountryRecord: Sendable {
-    var code: String
-    var name: String
-    var capital: String
-    var continent: String
-    var areaSquareKilometres: Double
-    var population: Int
+package struct CountryRecord: Sendable {
+    package var code: String
+    package var name: String
+    package var capital: String
+    package var continent: String
+    package var areaSquareKilometres: Double
+    package var population: Int
 }
 
 /// The bundled tables, and files of the same form. Resources/ATTRIBUTION.md names source and licence.
-enum GeoNames {
+package enum GeoNames {
     /// The cities of `file`, or the 40,000 most populous ones, which are bundled; by falling population.
-    static func cities(from file: URL? = nil) throws -> [CityRecord] {
+    package static func cities(from file: URL? = nil) throws -> [CityRecord] {
         let table = try TabSeparatedFile(file ?? bundled("cities"))
         let id = try table.column("id")
         let name = try table.column("name")
@@ -54,7 +54,7 @@ enum GeoNames {
     }
 
     /// The bundled countries, by their code.
-    static func countries() throws -> [CountryRecord] {
+    package static func countries() throws -> [CountryRecord] {
         let table = try TabSeparatedFile(bundled("countries"))
         let code = try table.column("iso")
         let name = try table.column("name")

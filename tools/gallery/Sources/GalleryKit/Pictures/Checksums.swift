@@ -1,5 +1,5 @@
 /// CRC-32 as PNG chunks carry it (ISO 3309, polynomial 0xEDB88320, reflected).
-struct CRC32 {
+package struct CRC32 {
     private static let table: [UInt32] = (0..<256).map { index in
         var value = UInt32(index)
         for _ in 0..<8 { value = value & 1 == 1 ? 0xedb8_8320 ^ (value >> 1) : value >> 1 }
@@ -8,10 +8,12 @@ struct CRC32 {
 
     private var state: UInt32 = 0xffff_ffff
 
-    /// The checksum of everything taken in so far.
-    var value: UInt32 { ~state }
+    package init() {}
 
-    mutating func update(_ bytes: some Sequence<UInt8>) {
+    /// The checksum of everything taken in so far.
+    package var value: UInt32 { ~state }
+
+    package mutating func update(_ bytes: some Sequence<UInt8>) {
         let table = Self.table
         var state = state
         for byte in bytes { state = table[Int(UInt8(truncatingIfNeeded: state) ^ byte)] ^ (state >> 8) }
@@ -20,14 +22,16 @@ struct CRC32 {
 }
 
 /// Adler-32 as the end of a zlib stream carries it (RFC 1950).
-struct Adler32 {
+package struct Adler32 {
     private var low: UInt32 = 1
     private var high: UInt32 = 0
 
-    /// The checksum of everything taken in so far.
-    var value: UInt32 { high << 16 | low }
+    package init() {}
 
-    mutating func update(_ bytes: [UInt8]) {
+    /// The checksum of everything taken in so far.
+    package var value: UInt32 { high << 16 | low }
+
+    package mutating func update(_ bytes: [UInt8]) {
         var low = low
         var high = high
         var start = 0

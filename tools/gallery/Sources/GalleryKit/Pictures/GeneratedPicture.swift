@@ -3,15 +3,15 @@
 /// The pixels stand in stored (uncompressed) zlib blocks, so that the size of the file is known before the first byte,
 /// no compression library is needed and the bytes cost next to nothing to make. One block holds whole rows of pixels
 /// and stands in one IDAT chunk; the picture is never in memory as a whole.
-struct GeneratedPicture {
-    let width: Int
-    let height: Int
+package struct GeneratedPicture {
+    package let width: Int
+    package let height: Int
 
     private let scene: HillScene
     private let rowsPerBlock: Int
     private var bytesPerRow: Int { 1 + width * 3 }  // one filter byte, then RGB
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         width = Int.random(in: 700...1_100, using: &random)
         height = width * 3 / 4
@@ -20,14 +20,14 @@ struct GeneratedPicture {
     }
 
     /// Length of the file in bytes.
-    var byteCount: Int {
+    package var byteCount: Int {
         let blocks = (height + rowsPerBlock - 1) / rowsPerBlock
         let pixels = height * bytesPerRow + blocks * 5 + 2 + 4
         return PNGChunk.signature.count + (12 + 13) + (pixels + 12 * blocks) + 12
     }
 
     /// Writes the file piece by piece, each at most 64 KiB and a few bytes.
-    func write(_ consume: ([UInt8]) throws -> Void) rethrows {
+    package func write(_ consume: ([UInt8]) throws -> Void) rethrows {
         try consume(PNGChunk.signature)
         let header =
             PNGChunk.bigEndian(UInt32(width)) + PNGChunk.bigEndian(UInt32(height))

@@ -2,7 +2,7 @@ import Foundation
 
 /// Where the pictures come from. Picture number n is always the same one, whatever the number of pictures: the files of
 /// a folder in the order of their names, over and over, or generated pictures that repeat after `generatedCount`.
-enum PictureSource: Sendable {
+package enum PictureSource: Sendable {
     case folder([URL])
     case generated
 

@@ -2,7 +2,7 @@ import Foundation
 
 extension Int {
     /// With a comma between groups of three digits.
-    var grouped: String {
+    package var grouped: String {
         let digits = String(magnitude)
         var groups: [Substring] = []
         var rest = digits[...]
@@ -28,7 +28,7 @@ extension Double {
 
 extension Duration {
     /// In milliseconds.
-    var milliseconds: Double {
+    package var milliseconds: Double {
         Double(components.seconds) * 1e3 + Double(components.attoseconds) / 1e15
     }
 }

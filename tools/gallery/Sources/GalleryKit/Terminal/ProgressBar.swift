@@ -10,7 +10,7 @@ import Foundation
 
 /// One line on the standard error stream that grows while work is done. It writes nothing when that stream is not a
 /// terminal, so that logs and pipes stay clean.
-final class ProgressBar {
+package final class ProgressBar {
     private static let width = 28
 
     private let title: String
@@ -46,7 +46,7 @@ final class ProgressBar {
     }
 
     /// The text of the line, without terminal control.
-    static func line(title: String, done: Int, total: Int) -> String {
+    package static func line(title: String, done: Int, total: Int) -> String {
         let share = total == 0 ? 1 : min(1, max(0, Double(done) / Double(total)))
         let eighths = Int(share * Double(width * 8))
         let partial = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]

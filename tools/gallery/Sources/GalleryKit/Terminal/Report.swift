@@ -1,16 +1,18 @@
 import Foundation
 
 /// One object of the `--json` output: names in a fixed order, values that are numbers or text, on one line.
-struct JSONLine {
-    enum Value {
+package struct JSONLine {
+    package enum Value {
         case integer(Int)
         case number(Double)
         case text(String)
     }
 
-    let fields: [(name: String, value: Value)]
+    package let fields: [(name: String, value: Value)]
 
-    var text: String {
+    package init(fields: [(name: String, value: Value)]) { self.fields = fields }
+
+    package var text: String {
         let members = fields.map { name, value in
             switch value {
             case .integer(let integer): "\(Self.quoted(name)):\(integer)"
