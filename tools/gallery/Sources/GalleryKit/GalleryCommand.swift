@@ -8,7 +8,8 @@ package struct GalleryCommand: AsyncParsableCommand {
         subcommands: [
             ImportCommand.self, ListCommand.self, ScrollCommand.self, ScrollRoundCommand.self,
             RunCommand.self,
-        ])
+        ]
+    )
 
     package init() {}
 }

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// Something the user of the gallery can understand and do something about.
 package struct GalleryError: Error, LocalizedError, CustomStringConvertible {

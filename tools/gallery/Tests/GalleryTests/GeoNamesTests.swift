@@ -3,7 +3,8 @@ import GalleryKit
 import Testing
 
 @Suite("Bundled data") struct GeoNamesTests {
-    @Test("40,000 cities come with the program, most populous first") func citiesAreBundled() throws {
+    @Test("40,000 cities come with the program, most populous first") func citiesAreBundled() throws
+    {
         let cities = try GeoNames.cities()
         #expect(cities.count == 40_000)
         #expect(Set(cities.map(\.geonameID)).count == 40_000)
@@ -37,9 +38,11 @@ import Testing
     @Test(
         "A table that is not one is an error that says where",
         arguments: [
-            "", "id\tname\n", "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1\nx",
+            "", "id\tname\n",
+            "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1\nx",
             "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1\nx\tA\t1\t1\tIS\t1\t\t",
-        ])
+        ]
+    )
     func brokenTablesAreErrors(text: String) throws {
         try withTemporaryFolder { folder in
             let file = folder.appending(path: "cities.tsv")

@@ -16,8 +16,14 @@ import Varve
             let table = try smallTable(in: folder, rows: Self.cities)
             // One whole import says how long the moments to choose from last.
             let whole = try importing(into: "whole", table: table, folder: folder, killAfter: nil)
-            #expect(whole.saves.last == Importer.Saved(
-                countries: 252, cities: Self.cities, pictures: Self.pictures))
+            #expect(
+                whole.saves.last
+                    == Importer.Saved(
+                        countries: 252,
+                        cities: Self.cities,
+                        pictures: Self.pictures
+                    )
+            )
             try await check(whole, in: folder, name: "whole", seed: seed)
 
             var killed = 0
@@ -26,7 +32,11 @@ import Varve
                 let name = "kill-\(number)"
                 let moment = Double.random(in: 0..<1, using: &random) * whole.seconds
                 let run = try importing(
-                    into: name, table: table, folder: folder, killAfter: moment)
+                    into: name,
+                    table: table,
+                    folder: folder,
+                    killAfter: moment
+                )
                 killed += run.wasKilled ? 1 : 0
                 partly += run.wasKilled && !run.saves.isEmpty ? 1 : 0
                 try await check(run, in: folder, name: name, seed: seed)
@@ -44,7 +54,10 @@ import Varve
     }
 
     private func importing(
-        into name: String, table: String, folder: URL, killAfter moment: Double?
+        into name: String,
+        table: String,
+        folder: URL,
+        killAfter moment: Double?
     ) throws -> KilledImport {
         let home = folder.appending(path: name)
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
@@ -68,7 +81,8 @@ import Varve
         return KilledImport(
             saves: lines.compactMap { Self.saved(in: $0) },
             wasKilled: process.terminationReason == .uncaughtSignal,
-            seconds: (ContinuousClock.now - start).milliseconds / 1_000)
+            seconds: (ContinuousClock.now - start).milliseconds / 1_000
+        )
     }
 
     /// Reads an acknowledgement; nil for other lines.
@@ -81,15 +95,20 @@ import Varve
     /// The store must hold the last acknowledged state or the one after it, whole.
     @MainActor
     private func check(
-        _ run: KilledImport, in folder: URL, name: String, seed: UInt64
+        _ run: KilledImport,
+        in folder: URL,
+        name: String,
+        seed: UInt64
     ) async throws {
         let path = folder.appending(path: name).appending(path: "store.varve").path
         let label: Comment = "\(name), seed \(seed), acknowledged \(run.saves.count) saves"
         let container = try await GalleryStore.open(path, createIfMissing: true)
         let view = container.viewContext
         let found = Importer.Saved(
-            countries: try view.count(Country.all), cities: try view.count(City.all),
-            pictures: try view.count(Picture.all))
+            countries: try view.count(Country.all),
+            cities: try view.count(City.all),
+            pictures: try view.count(Picture.all)
+        )
 
         let states = Self.states
         let acknowledged = try run.saves.last.map { try #require(states.firstIndex(of: $0)) } ?? 0

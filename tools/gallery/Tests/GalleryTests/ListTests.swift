@@ -11,7 +11,11 @@ import Varve
             let filling = try await GalleryStore.open(path, createIfMissing: true)
             let cities = try GeoNames.cities()
             let importer = try Importer(
-                into: filling, cities: cities, pictures: .generated, pictureCount: 0)
+                into: filling,
+                cities: cities,
+                pictures: .generated,
+                pictureCount: 0
+            )
             let saved = try await importer.run { _ in }
             #expect(saved == Importer.Saved(countries: 252, cities: 40_000, pictures: 0))
             try await filling.close()
@@ -23,7 +27,8 @@ import Varve
                 steps.keys.sorted() == [
                     "bottom", "firstScreen", "middle", "open", "pageByKey", "pageByOffset",
                     "pageWithCountries", "sortByName", "top",
-                ])
+                ]
+            )
             #expect(steps["open"]?.rowsRead == 0)
             #expect(steps["open"]?.objectsRealised == 0)
             for jump in ["firstScreen", "bottom", "middle", "top", "sortByName"] {
@@ -38,7 +43,9 @@ import Varve
                 #expect(step.objectsRealised <= ListScenario.batchSize, "\(page)")
             }
 
-            let byName = cities.map(\.name).sorted { Array($0.utf8).lexicographicallyPrecedes($1.utf8) }
+            let byName = cities.map(\.name).sorted {
+                Array($0.utf8).lexicographicallyPrecedes($1.utf8)
+            }
             #expect(steps["firstScreen"]?.shown.hasPrefix("Shanghai 24,874,500") == true)
             #expect(steps["sortByName"]?.shown.hasPrefix(byName[0]) == true)
             #expect(steps["pageByOffset"]?.shown.hasPrefix(byName[20_000]) == true)
@@ -49,8 +56,13 @@ import Varve
 
     @Test("The JSON of a step has the documented names, in their order") func jsonNamesAreStable() {
         let step = ListScenario.Step(
-            name: "open", duration: .milliseconds(2), rowsRead: 3, objectsRealised: 4,
-            rowCacheBytes: 5, shown: "")
+            name: "open",
+            duration: .milliseconds(2),
+            rowsRead: 3,
+            objectsRealised: 4,
+            rowCacheBytes: 5,
+            shown: ""
+        )
         #expect(
             step.json.text
                 == #"{"step":"open","milliseconds":2.000,"rowsRead":3,"objectsRealised":4,"rowCacheBytes":5}"#

@@ -6,19 +6,23 @@ import Testing
     @Test("The progress bar grows by eighths of a character") func progressBarGrows() {
         #expect(
             ProgressBar.line(title: "cities", done: 0, total: 40_000)
-                == "cities     ░░░░░░░░░░░░░░░░░░░░░░░░░░░░   0 %  0 of 40,000")
+                == "cities     ░░░░░░░░░░░░░░░░░░░░░░░░░░░░   0 %  0 of 40,000"
+        )
         #expect(
             ProgressBar.line(title: "cities", done: 20_357, total: 40_000)
-                == "cities     ██████████████▎░░░░░░░░░░░░░  50 %  20,357 of 40,000")
+                == "cities     ██████████████▎░░░░░░░░░░░░░  50 %  20,357 of 40,000"
+        )
         #expect(
             ProgressBar.line(title: "cities", done: 40_000, total: 40_000)
-                == "cities     ████████████████████████████ 100 %  40,000 of 40,000")
+                == "cities     ████████████████████████████ 100 %  40,000 of 40,000"
+        )
     }
 
     @Test("A JSON line keeps the order of its fields and quotes text")
     func jsonLinesAreJSON() throws {
         let line = JSONLine(fields: [
-            ("step", .text("a \"b\"\\\n")), ("milliseconds", .number(1.5)), ("rowsRead", .integer(-3)),
+            ("step", .text("a \"b\"\\\n")), ("milliseconds", .number(1.5)),
+            ("rowsRead", .integer(-3)),
         ])
         #expect(line.text == #"{"step":"a \"b\"\\\u000a","milliseconds":1.500,"rowsRead":-3}"#)
         #expect(throws: Never.self) {
@@ -35,8 +39,11 @@ import Testing
         let series = [100, 400, 4_000].flatMap { pictures in
             (pictures > 400 ? 3...4 : 1...4).map { round in
                 MemoryChart.Series(
-                    round: round, pictures: pictures, windowBytes: 20_000_000,
-                    bytesOverStart: (0..<pictures).map { round == 1 ? $0 * 2_000_000 : 30_000_000 })
+                    round: round,
+                    pictures: pictures,
+                    windowBytes: 20_000_000,
+                    bytesOverStart: (0..<pictures).map { round == 1 ? $0 * 2_000_000 : 30_000_000 }
+                )
             }
         }
         let svg = MemoryChart(series).svg

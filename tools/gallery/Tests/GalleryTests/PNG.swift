@@ -30,7 +30,8 @@ struct PNG {
                 (
                     String(decoding: bytes[(position + 4)..<content], as: UTF8.self),
                     Array(bytes[content..<(content + length)])
-                ))
+                )
+            )
             position = content + length + 4
         }
         guard let header = chunks.first, header.type == "IHDR", header.content.count == 13,

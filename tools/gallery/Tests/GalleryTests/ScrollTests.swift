@@ -44,7 +44,8 @@ import Testing
         }
     }
 
-    @Test("The JSON of a round has the documented names, in their order") func jsonNamesAreStable() {
+    @Test("The JSON of a round has the documented names, in their order") func jsonNamesAreStable()
+    {
         var result = ScrollRound.Result(round: 3, pictures: 100)
         result.windowBytesMax = 1
         result.residentBytesAtStart = 2
@@ -53,7 +54,8 @@ import Testing
         result.blobBytesRead = 5
         result.rowCacheBytes = 6
         let names = #"{"round":3,"pictures":100,"windowBytesMax":1,"residentBytesAtStart":2,"#
-        let rest = #""residentBytesPeak":3,"residentBytesEnd":4,"blobBytesRead":5,"rowCacheBytes":6}"#
+        let rest =
+            #""residentBytesPeak":3,"residentBytesEnd":4,"blobBytesRead":5,"rowCacheBytes":6}"#
         #expect(result.json.text == names + rest)
     }
 
@@ -65,7 +67,8 @@ import Testing
             #expect(
                 try GalleryProgram.run([
                     "import", "--into", store, "--pictures", "1", "--cities", cities,
-                ]).status == 0)
+                ]).status == 0
+            )
             let chart = folder.appending(path: "chart.svg").path
             let tooMany = try GalleryProgram.run([
                 "scroll", store, "--pictures", "2", "--chart", chart,

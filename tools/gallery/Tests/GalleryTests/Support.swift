@@ -64,7 +64,9 @@ enum GalleryProgram {
         let text = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         return Run(
-            status: process.terminationStatus, output: String(decoding: text, as: UTF8.self),
-            errors: try String(contentsOf: errors, encoding: .utf8))
+            status: process.terminationStatus,
+            output: String(decoding: text, as: UTF8.self),
+            errors: try String(contentsOf: errors, encoding: .utf8)
+        )
     }
 }

@@ -74,7 +74,8 @@ package struct MemoryChart {
     }
 
     private var opening: String {
-        let note = "over the start of the round; 1 MB = 1,000,000 bytes. Each round is a process of its own."
+        let note =
+            "over the start of the round; 1 MB = 1,000,000 bytes. Each round is a process of its own."
         return """
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width.fixed(0)) \(height.fixed(0))" \
             width="\(width.fixed(0))" height="\(height.fixed(0))" role="img" aria-labelledby="title">
@@ -132,7 +133,8 @@ package struct MemoryChart {
             guard isFirst else { continue }
             parts.append(
                 "<text x=\"\(x - 8)\" y=\"\((y + 4).fixed(1))\" text-anchor=\"end\">"
-                    + "\(Self.megabyteLabel(value))</text>")
+                    + "\(Self.megabyteLabel(value))</text>"
+            )
         }
         let step = Self.niceStep(for: pictures, parts: 4)
         for rows in stride(from: 0, through: pictures, by: step) {
@@ -140,26 +142,31 @@ package struct MemoryChart {
             parts.append(
                 "<path class=\"axis\" d=\"M\(position.fixed(1)) \(plotBottom)v5\"/>"
                     + "<text x=\"\(position.fixed(1))\" y=\"\(plotBottom + 19)\" "
-                    + "text-anchor=\"middle\">\(rows.grouped)</text>")
+                    + "text-anchor=\"middle\">\(rows.grouped)</text>"
+            )
         }
         parts.append(
             "<text class=\"soft\" x=\"\(x + plotWidth / 2)\" y=\"\(plotBottom + 40)\" "
-                + "text-anchor=\"middle\">rows scrolled</text>")
+                + "text-anchor=\"middle\">rows scrolled</text>"
+        )
         if isFirst {
             let middle = plotTop + plotHeight / 2
             parts.append(
                 "<text class=\"soft\" transform=\"translate(\(x - 58) \(middle)) rotate(-90)\" "
-                    + "text-anchor=\"middle\">MB over the start</text>")
+                    + "text-anchor=\"middle\">MB over the start</text>"
+            )
             parts.append(
                 "<path class=\"bound\" stroke-dasharray=\"5 4\" "
                     + "d=\"M\(left - 52) \((height - 16).fixed(1))h22\"/>"
                     + "<text class=\"soft\" x=\"\(left - 23)\" y=\"\((height - 12).fixed(1))\">"
                     + "the bound for rounds 3 and 4: bytes of the largest window + 24 MB = "
-                    + "\(Self.megabyteLabel(bound)) MB</text>")
+                    + "\(Self.megabyteLabel(bound)) MB</text>"
+            )
         }
         parts.append(
             "<path class=\"bound\" stroke-dasharray=\"5 4\" "
-                + "d=\"M\(x) \(vertical(bound).fixed(1))h\(plotWidth)\"/>")
+                + "d=\"M\(x) \(vertical(bound).fixed(1))h\(plotWidth)\"/>"
+        )
         return parts.joined(separator: "\n")
     }
 
@@ -180,8 +187,10 @@ package struct MemoryChart {
     /// The peak of each round at the right end of its line, moved apart where two would overlap.
     private func endLabels(_ series: [Series], x: Double) -> String {
         let labels = series.map { series in
-            (round: series.round, peak: series.bytesOverStart.max() ?? 0,
-                last: series.bytesOverStart.last ?? 0)
+            (
+                round: series.round, peak: series.bytesOverStart.max() ?? 0,
+                last: series.bytesOverStart.last ?? 0
+            )
         }.sorted { ($0.last, $1.round) < ($1.last, $0.round) }  // lowest first
         var lowestFree = plotBottom + 4
         return labels.map { label in

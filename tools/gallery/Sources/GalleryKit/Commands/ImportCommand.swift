@@ -10,7 +10,8 @@ struct ImportCommand: AsyncParsableCommand {
             The cities are the 40,000 most populous ones of GeoNames' set (CC BY 4.0), which come \
             with the program. Every save is durable before the next begins; what the store has \
             already stays, so that an import that was cut off can be run again.
-            """)
+            """
+    )
 
     @Option(help: "The store's file; made when it is missing.")
     var into: String
@@ -45,7 +46,11 @@ struct ImportCommand: AsyncParsableCommand {
         let source = try PictureSource(folder: photos)
         let container = try await GalleryStore.open(into, createIfMissing: true)
         let importer = try Importer(
-            into: container, cities: records, pictures: source, pictureCount: pictures)
+            into: container,
+            cities: records,
+            pictures: source,
+            pictureCount: pictures
+        )
         let saved = try await importer.run { saved in
             if acknowledge { StandardOutput.line(saved.line) }
         }
@@ -62,7 +67,8 @@ struct ImportReport {
     var json: JSONLine {
         JSONLine(fields: [
             ("countries", .integer(saved.countries)), ("cities", .integer(saved.cities)),
-            ("pictures", .integer(saved.pictures)), ("milliseconds", .number(duration.milliseconds)),
+            ("pictures", .integer(saved.pictures)),
+            ("milliseconds", .number(duration.milliseconds)),
         ])
     }
 

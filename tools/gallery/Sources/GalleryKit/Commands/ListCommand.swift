@@ -5,7 +5,8 @@ struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "Opens the sorted list of all cities, jumps through it and pages.",
-        discussion: "Shows for each step what it read and what it brought into memory.")
+        discussion: "Shows for each step what it read and what it brought into memory."
+    )
 
     @Argument(help: "The store's file.")
     var store: String

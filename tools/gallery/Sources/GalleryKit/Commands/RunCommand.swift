@@ -4,7 +4,8 @@ import Foundation
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Import, list and scroll on a store of its own, which is removed at the end.")
+        abstract: "Import, list and scroll on a store of its own, which is removed at the end."
+    )
 
     @Flag(help: "Also scroll through 4,000 pictures.")
     var full = false

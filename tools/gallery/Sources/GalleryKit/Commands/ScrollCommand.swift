@@ -10,7 +10,8 @@ struct ScrollCommand: AsyncParsableCommand {
             3 also turns the objects back into faults; 4 reads in a background context and holds \
             nothing. Each round is a process of its own. Rounds 1 and 2 run at up to \
             \(ScrollRound.mostPicturesHeld) pictures only.
-            """)
+            """
+    )
 
     @Argument(help: "The store's file.")
     var store: String
@@ -55,7 +56,10 @@ struct ScrollCommand: AsyncParsableCommand {
             ])
         }
         try MemoryChart(outcomes).svg.write(
-            to: URL(filePath: chart), atomically: true, encoding: .utf8)
+            to: URL(filePath: chart),
+            atomically: true,
+            encoding: .utf8
+        )
         if !json {
             StandardOutput.line(table.text)
             StandardOutput.line("Chart: \(URL(filePath: chart).path)")
@@ -67,7 +71,9 @@ struct ScrollCommand: AsyncParsableCommand {
 struct ScrollRoundCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ScrollCampaign.childCommand,
-        abstract: "Runs one round of scroll in this process.", shouldDisplay: false)
+        abstract: "Runs one round of scroll in this process.",
+        shouldDisplay: false
+    )
 
     @Argument var store: String
     @Option var round: Int
@@ -76,7 +82,9 @@ struct ScrollRoundCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (result, samples) = try await ScrollRound(
-            round: round, pictures: pictures, window: window
+            round: round,
+            pictures: pictures,
+            window: window
         ).run(on: store)
         let report = try JSONEncoder().encode(ChildReport(result: result, samples: samples))
         StandardOutput.line(String(decoding: report, as: UTF8.self))

@@ -47,7 +47,9 @@ package enum GeoNames {
                     countryCode: String(fields[country]),
                     population: try table.number(fields[population], line: line),
                     timeZone: String(fields[timeZone]),
-                    division: String(fields[division])))
+                    division: String(fields[division])
+                )
+            )
         }
         cities.sort { ($1.population, $0.geonameID) < ($0.population, $1.geonameID) }
         return cities
@@ -72,7 +74,9 @@ package enum GeoNames {
                     capital: String(fields[capital]),
                     continent: String(fields[continent]),
                     areaSquareKilometres: try table.number(fields[area], line: line),
-                    population: try table.number(fields[population], line: line)))
+                    population: try table.number(fields[population], line: line)
+                )
+            )
         }
         return countries.sorted { $0.code < $1.code }
     }

@@ -19,9 +19,13 @@ struct TabSeparatedFile {
         }
         let end = bytes.firstIndex(of: 10) ?? bytes.endIndex
         let header = String(decoding: bytes[..<end], as: UTF8.self).split(
-            separator: "\t", omittingEmptySubsequences: false)
+            separator: "\t",
+            omittingEmptySubsequences: false
+        )
         columns = Dictionary(
-            header.enumerated().map { (String($1), $0) }, uniquingKeysWith: { first, _ in first })
+            header.enumerated().map { (String($1), $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         columnCount = header.count
         firstRow = min(end + 1, bytes.endIndex)
     }
@@ -45,7 +49,8 @@ struct TabSeparatedFile {
                     .split(separator: "\t", omittingEmptySubsequences: false)
                 guard fields.count == columnCount else {
                     throw GalleryError(
-                        "\(name), line \(line): \(fields.count) fields instead of \(columnCount)")
+                        "\(name), line \(line): \(fields.count) fields instead of \(columnCount)"
+                    )
                 }
                 try body(fields, line)
             }
@@ -56,7 +61,9 @@ struct TabSeparatedFile {
 
     /// A number that must stand in a field.
     func number<Number: LosslessStringConvertible>(
-        _ field: Substring, line: Int, as type: Number.Type = Number.self
+        _ field: Substring,
+        line: Int,
+        as type: Number.Type = Number.self
     ) throws -> Number {
         guard let number = Number(String(field)) else {
             throw GalleryError("\(name), line \(line): “\(field)” is not a number")

@@ -26,13 +26,16 @@ package struct Importer: Sendable {
     let pictureCount: Int
 
     package init(
-        into container: PersistentContainer, cities: [CityRecord], pictures: PictureSource,
+        into container: PersistentContainer,
+        cities: [CityRecord],
+        pictures: PictureSource,
         pictureCount: Int
     ) throws {
         guard pictureCount >= 0, pictureCount <= cities.count else {
             throw GalleryError(
                 "there are \(cities.count.grouped) cities, each takes one picture: "
-                    + "--pictures can be 0 to \(cities.count)")
+                    + "--pictures can be 0 to \(cities.count)"
+            )
         }
         self.container = container
         self.cities = cities
@@ -44,8 +47,10 @@ package struct Importer: Sendable {
     package func run(acknowledge: (Saved) -> Void) async throws -> Saved {
         var saved = try await container.performBackgroundTask { context in
             Saved(
-                countries: try context.count(Country.all), cities: try context.count(City.all),
-                pictures: try context.count(Picture.all))
+                countries: try context.count(Country.all),
+                cities: try context.count(City.all),
+                pictures: try context.count(Picture.all)
+            )
         }
         try await importCountries(&saved, acknowledge)
         try await importCities(&saved, acknowledge)
@@ -54,7 +59,8 @@ package struct Importer: Sendable {
     }
 
     private func importCountries(
-        _ saved: inout Saved, _ acknowledge: (Saved) -> Void
+        _ saved: inout Saved,
+        _ acknowledge: (Saved) -> Void
     ) async throws {
         let records = try GeoNames.countries()
         guard saved.countries < records.count else { return }
@@ -77,14 +83,16 @@ package struct Importer: Sendable {
     }
 
     private func importCities(
-        _ saved: inout Saved, _ acknowledge: (Saved) -> Void
+        _ saved: inout Saved,
+        _ acknowledge: (Saved) -> Void
     ) async throws {
         let missing = try await missingCities(stored: saved.cities)
         guard !missing.isEmpty else { return }
         let countryIDs = try await container.performBackgroundTask { context in
             Dictionary(
                 try context.fetch(Country.all).map { ($0.code, $0.id) },
-                uniquingKeysWith: { first, _ in first })
+                uniquingKeysWith: { first, _ in first }
+            )
         }
         let bar = ProgressBar("cities", total: missing.count)
         defer { bar.finish() }
@@ -124,12 +132,14 @@ package struct Importer: Sendable {
 
     /// Picture n belongs to the n-th most populous city.
     private func importPictures(
-        _ saved: inout Saved, _ acknowledge: (Saved) -> Void
+        _ saved: inout Saved,
+        _ acknowledge: (Saved) -> Void
     ) async throws {
         guard saved.pictures < pictureCount else { return }
         let owners = try await container.performBackgroundTask { [pictureCount] context in
             try context.fetchIDs(
-                City.all.sorted { [$0.population.descending] }.limit(pictureCount))
+                City.all.sorted { [$0.population.descending] }.limit(pictureCount)
+            )
         }
         let bar = ProgressBar("pictures", total: pictureCount - saved.pictures)
         defer { bar.finish() }
@@ -154,7 +164,9 @@ package struct Importer: Sendable {
 
     /// The bytes of a picture: those of the row that had the same file one cycle ago, or read and written anew.
     private static func blob(
-        _ index: Int, from pictures: PictureSource, in context: ManagedObjectContext
+        _ index: Int,
+        from pictures: PictureSource,
+        in context: ManagedObjectContext
     ) throws -> Blob? {
         let serial = index + 1 - pictures.cycle
         if serial > 0, let same = try context.fetch(Picture.where { $0.serial == serial }).first,

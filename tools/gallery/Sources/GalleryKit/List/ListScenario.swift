@@ -49,7 +49,8 @@ package final class ListScenario {
             try measure("open") {
                 list = try view.fetchBatched(Self.byPopulation, size: Self.batchSize)
                 return "\(list.count.grouped) cities, most populous first"
-            })
+            }
+        )
         guard list.count >= Self.screenSize else {
             throw GalleryError("the store holds too few cities for a list: \(list.count)")
         }
@@ -61,7 +62,8 @@ package final class ListScenario {
             try measure("sortByName") {
                 list = try view.fetchBatched(Self.byName, size: Self.batchSize)
                 return try show(from: 0)
-            })
+            }
+        )
 
         let offset = list.count / 2
         let page = Self.byName.limit(Self.batchSize)
@@ -71,17 +73,20 @@ package final class ListScenario {
                 let found = try view.fetchPage(page.offset(offset))
                 last = found.last
                 return show(found.objects)
-            })
+            }
+        )
         report(
             try measure("pageByKey") {
                 show(try view.fetchPage(page.after(last)).objects)
-            })
+            }
+        )
         report(
             try measure("pageWithCountries") {
                 let cities = try view.fetch(page.after(last).prefetch { $0.country })
                 _ = show(cities)
                 return screen.first.map { "\($0.name), \($0.country?.name ?? "?")" } ?? ""
-            })
+            }
+        )
     }
 
     /// Puts the rows from `start` on the screen: reads what a list view would draw of each.
@@ -106,8 +111,12 @@ package final class ListScenario {
         let duration = ContinuousClock.now - start
         let statistics = container.statistics
         return Step(
-            name: name, duration: duration, rowsRead: statistics.storeReads - readsBefore,
-            objectsRealised: statistics.realisedObjects, rowCacheBytes: statistics.rowCache.bytes,
-            shown: shown)
+            name: name,
+            duration: duration,
+            rowsRead: statistics.storeReads - readsBefore,
+            objectsRealised: statistics.realisedObjects,
+            rowCacheBytes: statistics.rowCache.bytes,
+            shown: shown
+        )
     }
 }

@@ -2,9 +2,9 @@ import CMalloc
 import Foundation
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Resident memory of this process, in bytes, as Linux counts it.
@@ -23,7 +23,9 @@ final class ResidentMemory {
     /// happened before does not count. Where the kernel refuses that (some containers), only samples count.
     init() throws {
         guard let counts = FileHandle(forReadingAtPath: "/proc/self/statm") else {
-            throw GalleryError("resident memory cannot be measured here: /proc/self/statm is missing")
+            throw GalleryError(
+                "resident memory cannot be measured here: /proc/self/statm is missing"
+            )
         }
         self.counts = counts
         pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))

@@ -16,7 +16,9 @@ package struct CRC32 {
     package mutating func update(_ bytes: some Sequence<UInt8>) {
         let table = Self.table
         var state = state
-        for byte in bytes { state = table[Int(UInt8(truncatingIfNeeded: state) ^ byte)] ^ (state >> 8) }
+        for byte in bytes {
+            state = table[Int(UInt8(truncatingIfNeeded: state) ^ byte)] ^ (state >> 8)
+        }
         self.state = state
     }
 }

@@ -71,7 +71,9 @@ struct HillScene {
             let base = Double(height) * (0.92 - 0.5 * share)
             let outline = (0..<width).map { column in
                 let x = Double(column) / Double(width)
-                return Int(waves.reduce(base) { $0 + sin(x * $1.frequency * 6 + $1.phase) * $1.weight })
+                return Int(
+                    waves.reduce(base) { $0 + sin(x * $1.frequency * 6 + $1.phase) * $1.weight }
+                )
             }
             let colour = dark.mixed(with: skyBottom, share: share * 0.8)
             ranges.append(Range(colour: colour.bytes, firstRow: outline))
@@ -86,7 +88,9 @@ struct HillScene {
         for column in 0..<width {
             var colour = sky
             let sunColumn = column - sun.column
-            if sunColumn * sunColumn + sunRow * sunRow < sun.radius * sun.radius { colour = sunColour }
+            if sunColumn * sunColumn + sunRow * sunRow < sun.radius * sun.radius {
+                colour = sunColour
+            }
             for range in ranges where row >= range.firstRow[column] {
                 colour = range.colour
                 break

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// Where the pictures come from. Picture number n is always the same one, whatever the number of pictures: the files of
 /// a folder in the order of their names, over and over, or generated pictures that repeat after `generatedCount`.

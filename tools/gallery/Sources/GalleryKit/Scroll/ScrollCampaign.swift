@@ -59,17 +59,17 @@ struct ChildReport: Codable {
     var samples: [Int]
 }
 
-extension ScrollRound.Result: Codable {}
-
 extension MemoryChart {
     init(_ outcomes: [ScrollCampaign.Outcome]) {
         self.init(
             outcomes.map { outcome in
                 Series(
-                    round: outcome.result.round, pictures: outcome.result.pictures,
+                    round: outcome.result.round,
+                    pictures: outcome.result.pictures,
                     windowBytes: outcome.result.windowBytesMax,
                     bytesOverStart: outcome.samples.map { $0 - outcome.result.residentBytesAtStart }
                 )
-            })
+            }
+        )
     }
 }

@@ -5,7 +5,7 @@ package import Varve
 @MainActor
 package struct ScrollRound {
     /// What the round measured; the fields are those of `gallery scroll --json`.
-    package struct Result: Sendable, Equatable {
+    package struct Result: Sendable, Equatable, Codable {
         package var round: Int
         package var pictures: Int
         package var windowBytesMax = 0
@@ -28,9 +28,9 @@ package struct ScrollRound {
         }
     }
 
-    package static let rounds = 1...4
+    package nonisolated static let rounds = 1...4
     /// Rounds that hold more than the window run at no more pictures than this: they would need gigabytes.
-    package static let mostPicturesHeld = 400
+    package nonisolated static let mostPicturesHeld = 400
 
     let round: Int
     let pictures: Int
@@ -62,7 +62,8 @@ package struct ScrollRound {
         guard stored >= pictures else {
             throw GalleryError(
                 "the store holds \(stored.grouped) pictures, not \(pictures.grouped); add more with: "
-                    + "gallery import --into \(path) --pictures \(pictures)")
+                    + "gallery import --into \(path) --pictures \(pictures)"
+            )
         }
         let bar = ProgressBar("round \(round)", total: pictures)
         var lengths = WindowSum(rows: window)
@@ -89,11 +90,14 @@ package struct ScrollRound {
 
     /// Rounds 1 to 3: a view that holds the objects of all rows it has shown, as lists do.
     private func scrollHoldingObjects(
-        _ container: PersistentContainer, _ afterRow: (Int, Int) throws -> Void
+        _ container: PersistentContainer,
+        _ afterRow: (Int, Int) throws -> Void
     ) throws {
         let view = container.viewContext
         let list = try view.fetchBatched(
-            Picture.all.sorted { [$0.serial.ascending] }.limit(pictures), size: 50)
+            Picture.all.sorted { [$0.serial.ascending] }.limit(pictures),
+            size: 50
+        )
         var rows: [(picture: Picture, bytes: Data?)] = []
         for row in list.indices {
             if round >= 2, row >= window {
@@ -111,10 +115,12 @@ package struct ScrollRound {
     /// Round 4: each picture is read in a background task, which hands over its bytes; no object is held anywhere, and
     /// the view keeps the bytes of its window.
     private func scrollInBackground(
-        _ container: PersistentContainer, _ afterRow: (Int, Int) throws -> Void
+        _ container: PersistentContainer,
+        _ afterRow: (Int, Int) throws -> Void
     ) async throws {
         let ids = try container.viewContext.fetchIDs(
-            Picture.all.sorted { [$0.serial.ascending] }.limit(pictures))
+            Picture.all.sorted { [$0.serial.ascending] }.limit(pictures)
+        )
         var visible: [Data] = []
         for (row, id) in ids.enumerated() {
             if visible.count == window { visible.removeFirst() }
