@@ -2,6 +2,8 @@ import Foundation
 import GalleryKit
 import Testing
 
+private let header = "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1"
+
 @Suite("Bundled data") struct GeoNamesTests {
     @Test("40,000 cities come with the program, most populous first") func citiesAreBundled() throws
     {
@@ -39,8 +41,8 @@ import Testing
         "A table that is not one is an error that says where",
         arguments: [
             "", "id\tname\n",
-            "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1\nx",
-            "id\tname\tlatitude\tlongitude\tcountry\tpopulation\ttimezone\tadmin1\nx\tA\t1\t1\tIS\t1\t\t",
+            "\(header)\nx",
+            "\(header)\nx\tA\t1\t1\tIS\t1\t\t",
         ]
     )
     func brokenTablesAreErrors(text: String) throws {

@@ -3,7 +3,8 @@ import GalleryKit
 import Testing
 import Varve
 
-/// The story of the demo that is pulled off the table: whenever the process dies, what it had acknowledged is there.
+/// The story of the demo that is pulled off the table: whenever the process dies, what it had
+/// acknowledged is there.
 @Suite("Import killed at any moment", .serialized) struct KillTests {
     private static let cities = 4_500
     private static let pictures = 44
@@ -115,7 +116,8 @@ import Varve
         let reached = try #require(states.firstIndex(of: found), "half a save: \(found), \(label)")
         #expect((acknowledged...(acknowledged + 1)).contains(reached), label)
 
-        // Not only the numbers: every row and every picture can be read, and all relationships hold.
+        // Not only the numbers: every row and every picture can be read, and all relationships
+        // hold.
         let cities = try view.fetch(City.all.returningFaults(false))
         #expect(cities.count == found.cities, label)
         #expect(cities.allSatisfy { $0.geonameID > 0 && $0.country != nil }, label)

@@ -63,9 +63,7 @@ import Varve
             rowCacheBytes: 5,
             shown: ""
         )
-        #expect(
-            step.json.text
-                == #"{"step":"open","milliseconds":2.000,"rowsRead":3,"objectsRealised":4,"rowCacheBytes":5}"#
-        )
+        let names = #"{"step":"open","milliseconds":2.000,"rowsRead":3,"#
+        #expect(step.json.text == names + #""objectsRealised":4,"rowCacheBytes":5}"#)
     }
 }

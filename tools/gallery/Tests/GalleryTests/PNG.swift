@@ -1,6 +1,7 @@
 import GalleryKit
 
-/// A strict reader of the PNG files that the gallery writes: every length, checksum and block header must be right.
+/// A strict reader of the PNG files that the gallery writes: every length, checksum and block
+/// header must be right.
 struct PNG {
     struct Damage: Error {
         var what: String

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Draws resident memory against rows scrolled as an SVG picture: one panel for each number of pictures, all with the
-/// same height of a megabyte, so that the eye compares them. Works on light and on dark pages, since it brings its own
-/// background for both.
+/// Draws resident memory against rows scrolled as an SVG picture: one panel for each number of
+/// pictures, all with the same height of a megabyte, so that the eye compares them. Works on light
+/// and on dark pages, since it brings its own background for both.
 package struct MemoryChart {
     /// What one round measured.
     package struct Series {
@@ -29,6 +29,7 @@ package struct MemoryChart {
         4: "background context, nothing held",
     ]
 
+    private static let title = "Resident memory while pictures scroll by"
     private static let allowance = 24_000_000
     private static let mostPoints = 400
 
@@ -75,17 +76,19 @@ package struct MemoryChart {
 
     private var opening: String {
         let note =
-            "over the start of the round; 1 MB = 1,000,000 bytes. Each round is a process of its own."
+            "over the start of the round, each in a process of its own; 1 MB = 1,000,000 bytes"
         return """
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width.fixed(0)) \(height.fixed(0))" \
-            width="\(width.fixed(0))" height="\(height.fixed(0))" role="img" aria-labelledby="title">
+            <svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="title" \
+            width="\(width.fixed(0))" height="\(height.fixed(0))" \
+            viewBox="0 0 \(width.fixed(0)) \(height.fixed(0))">
             <title id="title">Resident memory against rows scrolled</title>
             <style>
             text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #333 }
             .head { font-size: 17px; font-weight: 600; fill: #111 }
             .panel { font-size: 13px; font-weight: 600; fill: #111 }
             .soft { fill: #666 }
-            .page { fill: #fff } .grid { stroke: #e3e3e3 } .axis { stroke: #888 } .bound { stroke: #777 }
+            .page { fill: #fff } .grid { stroke: #e3e3e3 }
+            .axis { stroke: #888 } .bound { stroke: #777 }
             .line { fill: none; stroke-width: 2; stroke-linejoin: round }
             .round1 { stroke: #d1481f } .round2 { stroke: #b07a00 }
             .round3 { stroke: #17877b } .round4 { stroke: #3f6fd1 }
@@ -94,7 +97,8 @@ package struct MemoryChart {
             text.round3 { fill: #17877b } text.round4 { fill: #3f6fd1 }
             @media (prefers-color-scheme: dark) {
             text { fill: #ccc } .head, .panel { fill: #f2f2f2 } .soft { fill: #a0a0a0 }
-            .page { fill: #16181c } .grid { stroke: #2c3037 } .axis { stroke: #777 } .bound { stroke: #999 }
+            .page { fill: #16181c } .grid { stroke: #2c3037 }
+            .axis { stroke: #777 } .bound { stroke: #999 }
             .round1 { stroke: #f0714a } .round2 { stroke: #d9a32b }
             .round3 { stroke: #35b5a6 } .round4 { stroke: #7aa2f7 }
             text.round1 { fill: #f0714a } text.round2 { fill: #d9a32b }
@@ -102,7 +106,7 @@ package struct MemoryChart {
             }
             </style>
             <rect class="page" width="100%" height="100%"/>
-            <text class="head" x="\(left - 52)" y="30">Resident memory while pictures scroll by</text>
+            <text class="head" x="\(left - 52)" y="30">\(Self.title)</text>
             <text class="soft" x="\(left - 52)" y="49">\(note)</text>
             """
     }
@@ -124,7 +128,8 @@ package struct MemoryChart {
 
     private func frame(of pictures: Int, x: Double, isFirst: Bool) -> String {
         var parts = [
-            "<text class=\"panel\" x=\"\(x)\" y=\"\(plotTop - 8)\">\(pictures.grouped) pictures</text>"
+            "<text class=\"panel\" x=\"\(x)\" y=\"\(plotTop - 8)\">"
+                + "\(pictures.grouped) pictures</text>"
         ]
         for value in stride(from: 0, through: top, by: yStep) {
             let y = vertical(value)

@@ -73,7 +73,7 @@ struct ImportReport {
     }
 
     var text: String {
-        "The store holds \(saved.cities.grouped) cities in \(saved.countries.grouped) countries and "
-            + "\(saved.pictures.grouped) pictures (\((duration.milliseconds / 1_000).fixed(1)) s)."
+        "The store holds \(saved.cities.grouped) cities in \(saved.countries.grouped) countries "
+            + "and \(saved.pictures.grouped) pictures (\((duration.milliseconds / 1_000).fixed(1)) s)."
     }
 }

@@ -22,9 +22,11 @@ package struct CountryRecord: Sendable {
     package var population: Int
 }
 
-/// The bundled tables, and files of the same form. Resources/ATTRIBUTION.md names source and licence.
+/// The bundled tables, and files of the same form. Resources/ATTRIBUTION.md names source and
+/// licence.
 package enum GeoNames {
-    /// The cities of `file`, or the 40,000 most populous ones, which are bundled; by falling population.
+    /// The cities of `file`, or the 40,000 most populous ones, which are bundled; by falling
+    /// population.
     package static func cities(from file: URL? = nil) throws -> [CityRecord] {
         let table = try TabSeparatedFile(file ?? bundled("cities"))
         let id = try table.column("id")

@@ -1,9 +1,9 @@
 import Foundation
 package import Varve
 
-/// Fills a store with countries, cities and pictures, in batches: one background task and one durable save each, so that
-/// memory stays flat and a crash costs at most the batch under way. What the store has already is left alone, so that
-/// an import that was cut off can be run again.
+/// Fills a store with countries, cities and pictures, in batches: one background task and one
+/// durable save each, so that memory stays flat and a crash costs at most the batch under way. What
+/// the store has already is left alone, so that an import that was cut off can be run again.
 package struct Importer: Sendable {
     package static let citiesPerSave = 1_000
     package static let picturesPerSave = 8
@@ -162,7 +162,8 @@ package struct Importer: Sendable {
         }
     }
 
-    /// The bytes of a picture: those of the row that had the same file one cycle ago, or read and written anew.
+    /// The bytes of a picture: those of the row that had the same file one cycle ago, or read and
+    /// written anew.
     private static func blob(
         _ index: Int,
         from pictures: PictureSource,

@@ -9,8 +9,9 @@ import Musl
 
 /// Resident memory of this process, in bytes, as Linux counts it.
 ///
-/// `current` is the second number of `/proc/self/statm` times the page size: heap, stacks and the touched pages of
-/// program and libraries. The page cache of files that were read is not part of it.
+/// `current` is the second number of `/proc/self/statm` times the page size: heap, stacks and the
+/// touched pages of program and libraries. The page cache of files that were read is not part of
+/// it.
 final class ResidentMemory {
     private let counts: FileHandle
     private let pageSize: Int
@@ -19,8 +20,9 @@ final class ResidentMemory {
     /// The highest value that `sample()` has seen.
     private(set) var sampledPeak = 0
 
-    /// Gives freed heap pages back to the system, then starts the high-water mark of the kernel anew, so that what
-    /// happened before does not count. Where the kernel refuses that (some containers), only samples count.
+    /// Gives freed heap pages back to the system, then starts the high-water mark of the kernel
+    /// anew, so that what happened before does not count. Where the kernel refuses that (some
+    /// containers), only samples count.
     init() throws {
         guard let counts = FileHandle(forReadingAtPath: "/proc/self/statm") else {
             throw GalleryError(
@@ -59,8 +61,9 @@ final class ResidentMemory {
         return pages * pageSize
     }
 
-    /// The most that was resident since this value was made: the kernel's high-water mark (`VmHWM`), which misses
-    /// nothing between two samples, or the highest sample if that is more or the mark could not be started anew.
+    /// The most that was resident since this value was made: the kernel's high-water mark
+    /// (`VmHWM`), which misses nothing between two samples, or the highest sample if that is more
+    /// or the mark could not be started anew.
     func peak() throws -> Int {
         guard highWaterMarkIsOurs,
             let status = FileManager.default.contents(atPath: "/proc/self/status"),

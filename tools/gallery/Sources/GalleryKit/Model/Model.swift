@@ -39,7 +39,8 @@ package import Varve
     @Relationship(inverse: \Picture.city, deleteRule: .cascade) package var picture: Picture?
 }
 
-/// A picture of a city. Its bytes are a file beside the store when they are above the external limit.
+/// A picture of a city. Its bytes are a file beside the store when they are above the external
+/// limit.
 @Entity package final class Picture: ManagedObject {
     #Unique<Picture>([\.serial])
 

@@ -1,8 +1,9 @@
 /// A picture of hills under a sky, made from a seed and written as a valid PNG of 1 to 3 MB.
 ///
-/// The pixels stand in stored (uncompressed) zlib blocks, so that the size of the file is known before the first byte,
-/// no compression library is needed and the bytes cost next to nothing to make. One block holds whole rows of pixels
-/// and stands in one IDAT chunk; the picture is never in memory as a whole.
+/// The pixels stand in stored (uncompressed) zlib blocks, so that the size of the file is known
+/// before the first byte, no compression library is needed and the bytes cost next to nothing to
+/// make. One block holds whole rows of pixels and stands in one IDAT chunk; the picture is never in
+/// memory as a whole.
 package struct GeneratedPicture {
     package let width: Int
     package let height: Int

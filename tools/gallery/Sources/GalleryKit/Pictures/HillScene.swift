@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a generated picture shows: a sky that changes from top to bottom, a sun, and ranges of hills, the nearest
-/// darkest. Rows are drawn one at a time.
+/// What a generated picture shows: a sky that changes from top to bottom, a sun, and ranges of
+/// hills, the nearest darkest. Rows are drawn one at a time.
 struct HillScene {
     private struct Colour {
         var red: Double

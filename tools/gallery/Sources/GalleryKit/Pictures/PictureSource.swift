@@ -1,13 +1,15 @@
 package import Foundation
 
-/// Where the pictures come from. Picture number n is always the same one, whatever the number of pictures: the files of
-/// a folder in the order of their names, over and over, or generated pictures that repeat after `generatedCount`.
+/// Where the pictures come from. Picture number n is always the same one, whatever the number of
+/// pictures: the files of a folder in the order of their names, over and over, or generated
+/// pictures that repeat after `generatedCount`.
 package enum PictureSource: Sendable {
     case folder([URL])
     case generated
 
-    /// How many different pictures are generated before they repeat: enough to differ on any screen, and few enough
-    /// that 4,000 rows do not need 8 GB of disk (equal content is one file in the store).
+    /// How many different pictures are generated before they repeat: enough to differ on any
+    /// screen, and few enough that 4,000 rows do not need 8 GB of disk (equal content is one file
+    /// in the store).
     static let generatedCount = 100
 
     private static let chunkSize = 262_144

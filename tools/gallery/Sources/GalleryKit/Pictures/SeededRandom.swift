@@ -1,4 +1,5 @@
-/// A small random number generator with a seed (SplitMix64): the same seed gives the same pictures on every machine.
+/// A small random number generator with a seed (SplitMix64): the same seed gives the same pictures
+/// on every machine.
 package struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

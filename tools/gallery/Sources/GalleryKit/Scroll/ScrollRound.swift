@@ -29,7 +29,8 @@ package struct ScrollRound {
     }
 
     package nonisolated static let rounds = 1...4
-    /// Rounds that hold more than the window run at no more pictures than this: they would need gigabytes.
+    /// Rounds that hold more than the window run at no more pictures than this: they would need
+    /// gigabytes.
     package nonisolated static let mostPicturesHeld = 400
 
     let round: Int
@@ -61,8 +62,8 @@ package struct ScrollRound {
         let stored = try container.viewContext.count(Picture.all)
         guard stored >= pictures else {
             throw GalleryError(
-                "the store holds \(stored.grouped) pictures, not \(pictures.grouped); add more with: "
-                    + "gallery import --into \(path) --pictures \(pictures)"
+                "the store holds \(stored.grouped) pictures, not \(pictures.grouped); "
+                    + "add more with: gallery import --into \(path) --pictures \(pictures)"
             )
         }
         let bar = ProgressBar("round \(round)", total: pictures)
@@ -112,8 +113,8 @@ package struct ScrollRound {
         }
     }
 
-    /// Round 4: each picture is read in a background task, which hands over its bytes; no object is held anywhere, and
-    /// the view keeps the bytes of its window.
+    /// Round 4: each picture is read in a background task, which hands over its bytes; no object is
+    /// held anywhere, and the view keeps the bytes of its window.
     private func scrollInBackground(
         _ container: PersistentContainer,
         _ afterRow: (Int, Int) throws -> Void

@@ -8,8 +8,8 @@ import Musl
 import Darwin
 #endif
 
-/// One line on the standard error stream that grows while work is done. It writes nothing when that stream is not a
-/// terminal, so that logs and pipes stay clean.
+/// One line on the standard error stream that grows while work is done. It writes nothing when that
+/// stream is not a terminal, so that logs and pipes stay clean.
 package final class ProgressBar {
     private static let width = 28
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// One object of the `--json` output: names in a fixed order, values that are numbers or text, on one line.
+/// One object of the `--json` output: names in a fixed order, values that are numbers or text, on
+/// one line.
 package struct JSONLine {
     package enum Value {
         case integer(Int)
@@ -55,8 +56,8 @@ struct TextTable {
     }
 }
 
-/// Where results go: lines on the standard output stream, each written at once, so that a reader of a pipe sees it even
-/// if this process is killed right after.
+/// Where results go: lines on the standard output stream, each written at once, so that a reader of
+/// a pipe sees it even if this process is killed right after.
 enum StandardOutput {
     static func line(_ text: String) {
         try? FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
