@@ -73,7 +73,8 @@ struct ImportReport {
     }
 
     var text: String {
-        "The store holds \(saved.cities.grouped) cities in \(saved.countries.grouped) countries "
-            + "and \(saved.pictures.grouped) pictures (\((duration.milliseconds / 1_000).fixed(1)) s)."
+        let seconds = (duration.milliseconds / 1_000).fixed(1)
+        return "The store holds \(saved.cities.grouped) cities in \(saved.countries.grouped) "
+            + "countries and \(saved.pictures.grouped) pictures (\(seconds) s)."
     }
 }
