@@ -70,6 +70,20 @@ public final class BlobReader: Sendable {
             return try store.engineError { () throws(BlobError) in try file.readAll() }
         }
     }
+
+    /// Hands all bytes over, piece by piece, and checks the digest at the end. What was handed over
+    /// counts only when this returns.
+    ///
+    /// - Throws: `blobDamaged`, `ioFailed`.
+    public func forEachPiece(_ body: ([UInt8]) -> Void) throws(EngineError) {
+        switch source {
+        case .bytes(let bytes): body(bytes)
+        case .file(let file):
+            try store.engineError { () throws(BlobError) in
+                try file.forEachPiece { (piece) throws(BlobError) in body(piece) }
+            }
+        }
+    }
 }
 
 extension Snapshot {

@@ -40,11 +40,13 @@ public struct Blob: Sendable {
     /// - Throws: `blobMissing`, `blobDamaged`, `ioFailed`.
     public func readAll() throws -> Data {
         let (source, reader) = try open()
-        return Data(
-            try source.reading { () throws(EngineError) in
-                try reader.readAll()
-            }
-        )
+        guard var pages = PageData(capacity: length) else {
+            return Data(try source.reading { () throws(EngineError) in try reader.readAll() })
+        }
+        try source.reading(byteCount: length) { () throws(EngineError) in
+            try reader.forEachPiece { pages.append($0) }
+        }
+        return pages.finish()
     }
 
     /// The bytes in pieces of `size`, the last one shorter. Reading happens off the caller's

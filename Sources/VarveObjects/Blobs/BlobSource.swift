@@ -42,6 +42,15 @@ struct BlobSource: Sendable {
             throw StoreError.translating(error, .init(store: container.place))
         }
     }
+
+    func reading(byteCount: Int, _ body: () throws(EngineError) -> Void) throws(StoreError) {
+        do throws(EngineError) {
+            try body()
+            container.counters.blobBytesRead.add(byteCount, ordering: .relaxed)
+        } catch {
+            throw StoreError.translating(error, .init(store: container.place))
+        }
+    }
 }
 
 extension ManagedObjectContext {

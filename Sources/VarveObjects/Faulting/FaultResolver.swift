@@ -69,12 +69,16 @@ extension ManagedObjectContext {
     /// Drops the row and what was read of relationships. Edits are the caller's concern.
     func turnIntoFault(_ object: any ManagedObject) {
         guard let row = object.storage.row else { return }
-        object.storage.observation?.announce(object, nil, isBefore: true)
+        // An observer is told once. Whoever reads again is a new one, and a fault that nobody looks
+        // at need not keep what observing costs, which is more than the object itself.
+        let observation = object.storage.observation
+        object.storage.observation = nil
+        observation?.announce(object, nil, isBefore: true)
         object.storage.row = nil
         object.storage.related = nil
         container.store.rowCache.unpin(row)
         container.counters.realised.subtract(1, ordering: .relaxed)
-        object.storage.observation?.announce(object, nil, isBefore: false)
+        observation?.announce(object, nil, isBefore: false)
         object.didTurnIntoFault()
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-package import Varve
+import Varve
 
 /// One of the four ways to scroll through the pictures of the memory article, in this process.
 @MainActor
