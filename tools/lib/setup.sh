@@ -29,18 +29,20 @@ check_swift() {
         fail "Swift $found is too old. Install Swift $swift_needed or newer: $help"
 }
 
-# Asks the C compiler of the toolchain, so that no place of the header has to be guessed.
-have_lz4() {
-    local compiler=clang
+# have_header <header> <pkg-config name>: asks the C compiler of the toolchain, so that no place has
+# to be guessed.
+have_header() {
+    local compiler=clang flags=""
     command -v clang >/dev/null 2>&1 || compiler=cc
-    local flags=""
     if command -v pkg-config >/dev/null 2>&1; then
-        flags="$(pkg-config --cflags liblz4 2>/dev/null || true)"
+        flags="$(pkg-config --cflags "$2" 2>/dev/null || true)"
     fi
     # shellcheck disable=SC2086
-    printf '#include <lz4.h>\n#include <lz4hc.h>\n' |
+    printf '#include <stddef.h>\n#include <%s>\n' "$1" |
         "$compiler" $flags -x c -fsyntax-only - >/dev/null 2>&1
 }
+
+have_lz4() { have_header lz4.h liblz4 && have_header lz4hc.h liblz4; }
 
 # The command that installs liblz4's header here, or nothing when no known manager is there.
 lz4_command() {
