@@ -181,18 +181,3 @@ extension CompiledPath: Hashable {
         hasher.combine(kind)
     }
 }
-
-extension BlobDigest {
-    /// The 32 bytes.
-    var bytes: [UInt8] {
-        let words = self.words
-        var result: [UInt8] = []
-        result.reserveCapacity(32)
-        for word in [words.0, words.1, words.2, words.3] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-            }
-        }
-        return result
-    }
-}
