@@ -32,7 +32,8 @@ public struct EngineError: Error, Sendable {
         case permission
         /// Writing to a store that was opened for reading.
         case readOnly
-        /// The write or sync of a commit failed: whether it is on disk is known only after reopening.
+        /// The write or sync of a commit failed: whether it is on disk is known only after
+        /// reopening.
         case outcomeUnknown
         /// An earlier failure of that kind: no more writes through this handle.
         case poisoned

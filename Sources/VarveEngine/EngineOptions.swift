@@ -1,10 +1,13 @@
+// Where a store is, how it is opened, and what the layer above gives the engine.
+
 public import VarveBase
 public import VarveFormat
 public import VarveIO
 
 /// Where a store lives.
 public enum StoreLocation: Sendable {
-    /// A file in a directory: "NAME.varve", with "NAME.varve-lock" and "NAME.varve-blobs" beside it.
+    /// A file in a directory: "NAME.varve", with "NAME.varve-lock" and "NAME.varve-blobs" beside
+    /// it.
     case file(directory: String, name: String)
     /// Nowhere: a store in memory that ends with its last handle.
     case memory
@@ -61,8 +64,8 @@ public protocol IndexDeriver: Sendable {
     func tree(of entity: EntityID) throws(FormatError) -> TreeID
     /// Columns that some index of the entity covers.
     func indexedColumns(of entity: EntityID) -> [ColumnID]
-    /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries of
-    /// indexes that cover one of these columns. The order of indexes is the same for every row.
+    /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries
+    /// of indexes that cover one of these columns. The order of indexes is the same for every row.
     func entries(
         entity: EntityID,
         object: ObjectID,

@@ -80,23 +80,12 @@ extension Engine {
         _ options: EngineOptions,
         _ delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
-        let seed = header.fileSeed
         let counters = EngineCounters()
-        let reader = LogReader(file: file, seed: seed)
-        let scan = LogScan(log: reader, size: try reader.size())
-        var recovered = try Recovery(scan: scan).run()
-        if !isReadOnly && !recovered.isClosed {
-            // What is read may be in the system's memory only: a sync and a fresh read show the
-            // disk's truth earlier. Neither proves anything; the settle below does.
-            try io { () throws(IOError) in try file.syncData() }
-            file.adviseDontNeed()
-            recovered = try Recovery(scan: scan).run()
-        }
-        let nodes = NodeStore(
-            log: reader,
-            budget: options.nodeCacheBytes,
-            counters: counters
-        )
+        let reader = LogReader(file: file, seed: header.fileSeed)
+        let nodes = NodeStore(log: reader, budget: options.nodeCacheBytes, counters: counters)
+        // 5a. The newest commit, and what proves it.
+        let recovered = try readLog(reader, file, isReadOnly: isReadOnly)
+        // 5b. Its state: roots, then row changes.
         let stamp = TreeNode.cleanStamp + 1
         let replay = Replay(
             nodes: nodes,
@@ -105,18 +94,78 @@ extension Engine {
             counters: counters,
             stamp: stamp
         )
-        var state = try replay.state(of: recovered.base)
-        for commit in recovered.replay { state = try replay.apply(commit, to: state) }
-        for commit in recovered.unsettled {
-            state =
-                commit.header.kind == .tree
-                ? try replay.state(of: commit) : try replay.apply(commit, to: state)
+        let state = try replay.state(of: recovered)
+        // 5c. Where the log goes on; what is not proven is written again.
+        var writer = WriterState(
+            status: .open,
+            log: logWriter(behind: recovered, file, header.fileSeed, options, counters),
+            epoch: options.environment.randomNumber(),
+            stamp: stamp + 2,
+            liveBytes: recovered.newest.record.liveBytes,
+            lock: lock,
+            file: file,
+            isDirty: state.trees.values.contains { $0.node != nil },
+            isClosedCleanly: recovered.isClosed
+        )
+        let highWater = objectIDHighWater(after: recovered)
+        let isSettled = isReadOnly || recovered.unsettled.isEmpty
+        let settled =
+            isSettled
+            ? state
+            : try settle(state, recovered, stamp: stamp + 1, highWater, nodes, options, &writer)
+        if !isSettled {
+            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
         }
+        return Engine(
+            directory: directory,
+            fileName: name + fileSuffix,
+            header: header,
+            options: options,
+            delegate: delegate,
+            nodes: nodes,
+            counters: counters,
+            blobStore: BlobStore(
+                files: BlobFiles(
+                    parent: directory,
+                    name: name + blobSuffix,
+                    environment: options.environment
+                )
+            ),
+            isReadOnly: isReadOnly,
+            state: settled,
+            writer: writer,
+            nextObjectID: max(highWater, 1)
+        )
+    }
+
+    /// The log's tail, for a writer after a sync and from the disk again.
+    private static func readLog(
+        _ reader: LogReader,
+        _ file: any StoreFile,
+        isReadOnly: Bool
+    ) throws(EngineError) -> RecoveredLog {
+        let scan = LogScan(log: reader, size: try reader.size())
+        let recovered = try Recovery(scan: scan).run()
+        if isReadOnly || recovered.isClosed { return recovered }
+        // What was read may be in the system's memory only: a sync and a fresh read show the
+        // disk's truth earlier. Neither proves anything; the settle does.
+        try io { () throws(IOError) in try file.syncData() }
+        file.adviseDontNeed()
+        return try Recovery(scan: scan).run()
+    }
+
+    private static func logWriter(
+        behind recovered: RecoveredLog,
+        _ file: any StoreFile,
+        _ seed: UInt64,
+        _ options: EngineOptions,
+        _ counters: EngineCounters
+    ) -> LogWriter {
+        // Behind anything doubtful: a fresh page, clear of it and of a bad sector.
         let end =
             recovered.isClosed
-            ? recovered.newest.end
-            : FileOffset((recovered.dataEnd + 4095) & ~4095)
-        var log = LogWriter(
+            ? recovered.newest.end : FileOffset((recovered.dataEnd + 4095) & ~4095)
+        return LogWriter(
             file: file,
             seed: seed,
             options: options,
@@ -127,72 +176,41 @@ extension Engine {
             lastCommitHash: recovered.proven.header.payloadHash,
             checkpoint: recovered.base.offset
         )
-        let epoch = options.environment.randomNumber()
-        let newest = recovered.newest.record
-        let highWater =
-            recovered.isClosed
-            ? newest.objectIDHighWater
-            : newest.objectIDHighWater.addingReportingOverflow(objectIDJump).partialValue
-        var isDirty = state.trees.values.contains { $0.node != nil }
-        var liveBytes = newest.liveBytes
-        if !isReadOnly && !recovered.unsettled.isEmpty {
-            var record = CommitRecord()
-            record.number = state.number
-            record.epoch = epoch
-            record.clockMicroseconds = options.environment.wallClockMicroseconds()
-            record.liveBytes = newest.liveBytes
-            record.objectIDHighWater = highWater
-            record.schemaVersion = state.schemaVersion
-            let settle = Settle(
-                nodes: nodes,
-                options: options,
-                durableEnd: recovered.durableEnd
-            )
-            state = try settle.run(
-                state,
-                of: recovered.unsettled,
-                record: record,
-                stamp: stamp + 1,
-                &log
-            )
-            counters.settledCommits.add(
-                UInt64(recovered.unsettled.count),
-                ordering: .relaxed
-            )
-            isDirty = false
-            liveBytes = record.liveBytes
-        }
-        let blobStore = BlobStore(
-            files: BlobFiles(
-                parent: directory,
-                name: name + blobSuffix,
-                environment: options.environment
-            )
+    }
+
+    private static func objectIDHighWater(after recovered: RecoveredLog) -> UInt64 {
+        let known = recovered.newest.record.objectIDHighWater
+        if recovered.isClosed { return known }
+        let (jumped, overflow) = known.addingReportingOverflow(objectIDJump)
+        return overflow ? .max : jumped
+    }
+
+    private static func settle(
+        _ state: StoreState,
+        _ recovered: RecoveredLog,
+        stamp: UInt64,
+        _ highWater: UInt64,
+        _ nodes: NodeStore,
+        _ options: EngineOptions,
+        _ writer: inout WriterState
+    ) throws(EngineError) -> StoreState {
+        var record = CommitRecord()
+        record.number = state.number
+        record.epoch = writer.epoch
+        record.clockMicroseconds = options.environment.wallClockMicroseconds()
+        record.liveBytes = writer.liveBytes
+        record.objectIDHighWater = highWater
+        record.schemaVersion = state.schemaVersion
+        let settle = Settle(nodes: nodes, options: options, durableEnd: recovered.durableEnd)
+        let clean = try settle.run(
+            state,
+            of: recovered.unsettled,
+            record: record,
+            stamp: stamp,
+            &writer.log
         )
-        return Engine(
-            directory: directory,
-            fileName: name + fileSuffix,
-            header: header,
-            options: options,
-            delegate: delegate,
-            nodes: nodes,
-            counters: counters,
-            blobStore: blobStore,
-            isReadOnly: isReadOnly,
-            state: state,
-            writer: WriterState(
-                status: .open,
-                log: log,
-                epoch: epoch,
-                stamp: stamp + 2,
-                liveBytes: liveBytes,
-                lock: lock,
-                file: file,
-                isDirty: isDirty,
-                isClosedCleanly: recovered.isClosed
-            ),
-            nextObjectID: max(highWater, 1)
-        )
+        writer.isDirty = false
+        return clean
     }
 
     // MARK: Steps

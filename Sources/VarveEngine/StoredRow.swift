@@ -1,3 +1,5 @@
+// A row as trees hold it.
+
 public import VarveBase
 
 /// One row as a commit holds it.

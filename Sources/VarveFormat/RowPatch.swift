@@ -1,4 +1,5 @@
-// The change of one row (Format.md, "Patches"): bitmap of changed columns, their tags, their bodies.
+// The change of one row (Format.md, "Patches"): bitmap of changed columns, their tags, their
+// bodies.
 //
 // Invariants
 // - Built only from checked bytes: applying a patch to a checked row cannot fail half-way.

@@ -1,9 +1,11 @@
 // The stored schema as bytes (Format.md, "Schema").
 //
 // Invariants
-// - Numbers of entities, columns and trees are given once and never again: the next free ones stand here.
+// - Numbers of entities, columns and trees are given once and never again: the next free ones stand
+//   here.
 // - A stranger can read every row and index with this record alone.
-// - Decoding bounds every count and checks that numbers are in use at most once and point somewhere.
+// - Decoding bounds every count and checks that numbers are in use at most once and point
+//   somewhere.
 
 public import VarveBase
 
@@ -61,7 +63,8 @@ public struct SchemaRecord: Hashable, Sendable {
         case column(ColumnID, index: TreeID)
         /// To-many: the column of the inverse, nothing else.
         case inverse
-        /// Rows of a hidden entity; `side` 0 when this entity's objects stand in its column 0, else 1.
+        /// Rows of a hidden entity; `side` 0 when this entity's objects stand in its column 0, else
+        /// 1.
         case rows(EntityID, side: UInt8)
     }
 

@@ -1,3 +1,5 @@
+// Blobs named by commits, in the log and in files, and their end.
+
 import Testing
 import VarveBase
 import VarveFormat

@@ -1,3 +1,5 @@
+// Commits, snapshots and what opening says of files that cannot be opened.
+
 import Testing
 import VarveBase
 import VarveFormat

@@ -1,3 +1,5 @@
+// Power cuts imagined at every write, flipped bits, random bytes.
+
 import Foundation
 import Synchronization
 import Testing

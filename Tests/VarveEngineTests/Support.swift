@@ -1,3 +1,5 @@
+// A schema of one entity and what the engine's tests share.
+
 import Testing
 import VarveBase
 import VarveFormat

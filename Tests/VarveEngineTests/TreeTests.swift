@@ -1,3 +1,5 @@
+// Trees against a sorted array.
+
 import Testing
 import VarveBase
 import VarveFormat

@@ -40,8 +40,8 @@ struct Recovery {
 
     /// Reads the log's tail.
     ///
-    /// - Throws: `damaged` (a byte below a `durableEnd` is wrong), `newestCommitDamaged` (the newest
-    ///   commit is all there and wrong), `ioFailed`.
+    /// - Throws: `damaged` (a byte below a `durableEnd` is wrong), `newestCommitDamaged` (the
+    ///   newest commit is all there and wrong), `ioFailed`.
     /// - Complexity: O(bytes since the last checkpoint).
     func run() throws(EngineError) -> RecoveredLog {
         // 1. Where the data ends.

@@ -16,6 +16,18 @@ struct Replay {
     let counters: EngineCounters
     let stamp: UInt64
 
+    /// The state of the newest accepted commit.
+    func state(of recovered: RecoveredLog) throws(EngineError) -> StoreState {
+        var state = try state(of: recovered.base)
+        for commit in recovered.replay { state = try apply(commit, to: state) }
+        for commit in recovered.unsettled {
+            state =
+                commit.header.kind == .tree
+                ? try self.state(of: commit) : try apply(commit, to: state)
+        }
+        return state
+    }
+
     /// The state that a TREE or CKPT frame describes.
     func state(of commit: ScannedCommit) throws(EngineError) -> StoreState {
         let (roots, _) = try Self.tree(of: commit)

@@ -25,8 +25,8 @@ final class StateEditor {
     var incomingPlaces: [[UInt8]: ValuePlace] = [:]
     /// Large values of this transaction that are not in the file yet.
     private(set) var pendingValues: [[UInt8]: PendingValue] = [:]
-    /// A large value came and went inside this transaction. It is written nowhere, so a replay could
-    /// not derive the index entries that came and went with it: the commit must be a TREE.
+    /// A large value came and went inside this transaction. It is written nowhere, so a replay
+    /// could not derive the index entries that came and went with it: the commit must be a TREE.
     private(set) var hasUnloggedValues = false
     /// How the number of references to a blob changes.
     private(set) var blobChanges: [BlobReference: Int64] = [:]

@@ -2,9 +2,10 @@
 //
 // Invariants
 // - A node is changed in place only when it carries the transaction's stamp; any other is copied.
-// - No node but an empty root leaf has no entry; no node weighs more than the split weight unless it
-//   has a single entry.
-// - An entry appended behind the last one splits 100/0, so that ascending inserts fill their leaves.
+// - No node but an empty root leaf has no entry; no node weighs more than the split weight unless
+//   it has a single entry.
+// - An entry appended behind the last one splits 100/0, so that ascending inserts fill their
+//   leaves.
 
 internal import VarveBase
 
