@@ -77,10 +77,13 @@ enum IndexKeys {
         let mask: UInt8 = term.isDescending ? 0xFF : 0
         let tag = key[start] ^ mask
         guard tag == KeyCoding.textTag || tag == KeyCoding.dataTag else { return false }
-        if key.count - start <= term.byteLimit {
+        // A column whose type has no text has no share; a row that holds one all the same is damaged,
+        // and the deriver checks what comes out.
+        let limit = max(term.byteLimit, byteLimitMin)
+        if key.count - start <= limit {
             return key[key.count - 1] ^ mask == KeyCoding.contentCut
         }
-        key.removeLast(key.count - start - (term.byteLimit - 2))
+        key.removeLast(key.count - start - (limit - 2))
         // Not between a zero and the byte that escapes it: then the zero goes too.
         if key[key.count - 1] ^ mask == 0 { key.removeLast() }
         key.append(mask)

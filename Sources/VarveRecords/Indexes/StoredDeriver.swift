@@ -42,6 +42,14 @@ struct StoredDeriver: IndexDeriver {
                 if try IndexKeys.append(view, absent: absent, term, to: &key) { isCut = true }
             }
             KeyCoding.appendObjectID(object, to: &key)
+            guard key.count <= IndexKeys.keyBytesMax else {
+                throw FormatError(
+                    place: "index key",
+                    field: "length",
+                    found: "\(key.count)",
+                    expected: "at most \(IndexKeys.keyBytesMax), from columns of their types"
+                )
+            }
             emit(index.tree, key)
             if isCut, let cutTree = index.cutTree { emit(cutTree, key) }
         }

@@ -30,6 +30,8 @@ struct FetchPlan: Sendable {
     let fixedPrefix: [UInt8]
     /// The sort terms, in step with the index's terms behind the fixed ones.
     let steps: [OrderStep]
+    /// Whether the index's keys say all that is left to test and to sort.
+    var isCovered = false
     /// Candidates in the ranges, exact for trees.
     let candidates: UInt64
 

@@ -103,24 +103,37 @@ struct FetchPlanner<Source: RecordSource> {
         fewest: UInt64
     ) throws(RecordError) -> Candidate {
         let rest = tests.enumerated().filter { !match.covered.contains($0.offset) }.map(\.element)
-        var order = needsOrder ? order(match) : nil
-        if order != nil, let cutTree = match.index.cutTree, reader.source.count(cutTree) > 0,
-            try reader.count(cutTree, match.ranges) > 0
-        {
-            order = nil
-        }
+        let residual = Self.residual(rest)
+        let isExact = try isExact(match)
+        let order = needsOrder && isExact ? order(match) : nil
+        let isOrdered = order != nil || !needsOrder
+        let columns = Set(match.index.terms.map(\.column))
+        let isCovered =
+            isExact && (residual != nil || !isOrdered)
+            && residual?.isCovered(by: columns) ?? true
+            && (isOrdered
+                || sort.terms.allSatisfy { $0.path.ownColumn.map(columns.contains) ?? false })
         let plan = FetchPlan(
             entity: entity,
             access: .index(match.index, match.ranges),
-            residual: Self.residual(rest),
+            residual: residual,
             sort: sort,
-            isOrdered: order != nil || !needsOrder,
+            isOrdered: isOrdered,
             isReversed: order?.isReversed ?? false,
             fixedPrefix: match.prefix,
             steps: order?.steps ?? [],
+            isCovered: isCovered,
             candidates: entries
         )
-        return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: 8))
+        return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: isCovered ? 2 : 8))
+    }
+
+    /// Whether no value in the ranges was cut.
+    private func isExact(_ match: IndexMatch) throws(RecordError) -> Bool {
+        guard let cutTree = match.index.cutTree, reader.source.count(cutTree) > 0 else {
+            return true
+        }
+        return try reader.count(cutTree, match.ranges) == 0
     }
 
     /// Estimated cost: an entry 1, a row as given, sorting by its logarithm.

@@ -47,7 +47,14 @@ struct PlanExecutor<Source: RecordSource> {
             }
         }
         var count = 0
-        try eachMatch { _ in count += 1 }
+        if plan.isCovered, case .index(let index, let ranges) = plan.access {
+            try eachCovered(index, ranges, goesBack: false) { _ in
+                count += 1
+                return true
+            }
+        } else {
+            try eachMatch { _ in count += 1 }
+        }
         return count
     }
 
@@ -64,6 +71,12 @@ struct PlanExecutor<Source: RecordSource> {
         var result: [ObjectID] = []
         if let residual = plan.residual, case .rows = plan.access {
             for range in ranges { try scanRows(range, residual, window, goesBack, &result) }
+        } else if plan.isCovered, case .index(let index, _) = plan.access {
+            var skip = window.offset
+            try eachCovered(index, ranges, goesBack: goesBack) { row in
+                if skip > 0 { skip -= 1 } else { result.append(row.objectID) }
+                return result.count != window.limit
+            }
         } else if let residual = plan.residual {
             try scanTesting(tree, ranges, residual, window, goesBack, &result)
         } else {
@@ -135,7 +148,7 @@ struct PlanExecutor<Source: RecordSource> {
         }
     }
 
-    private static func seek(
+    static func seek(
         _ cursor: inout TreeCursor,
         _ range: KeyRange,
         _ position: UInt64?,
@@ -345,7 +358,7 @@ struct PlanExecutor<Source: RecordSource> {
         var keys = SortKeys()
         let resolver = SourceResolver(reader)
         let sort = plan.sort
-        try eachMatch { (row) throws(RecordError) in
+        func add(_ row: some RecordValues) throws(RecordError) {
             let start = keys.bytes.count
             for term in sort.terms {
                 let value = try term.path.value(row, resolver)
@@ -353,6 +366,14 @@ struct PlanExecutor<Source: RecordSource> {
             }
             sort.appendTie(row.objectID, to: &keys.bytes)
             keys.close(from: start, row.objectID)
+        }
+        if plan.isCovered, case .index(let index, let ranges) = plan.access {
+            try eachCovered(index, ranges, goesBack: false) { (row) throws(RecordError) in
+                try add(row)
+                return true
+            }
+        } else {
+            try eachMatch { (row) throws(RecordError) in try add(row) }
         }
         var after: [UInt8]?
         var before: [UInt8]?

@@ -22,9 +22,14 @@ extension FetchPlan {
                     + " \(parts), \(candidates) entries"
             )
         }
-        if let residual { lines.append("filter: \(residual.text)") }
+        if let residual {
+            lines.append("filter: \(residual.text)" + (isCovered ? ", on keys" : ""))
+        }
         if case .nothing = access { return lines[0] }
-        lines.append("order: \(sort.text), " + (isOrdered ? "as read" : "sorted in memory"))
+        lines.append(
+            "order: \(sort.text), "
+                + (isOrdered ? "as read" : isCovered ? "keys sorted in memory" : "sorted in memory")
+        )
         var parts: [String] = []
         if let limit = window.limit { parts.append("limit \(limit)") }
         if window.offset > 0 { parts.append("offset \(window.offset)") }

@@ -14,7 +14,7 @@ struct RowCacheState {
     static let none: Int32 = -1
     static let open = UInt64.max
     /// Changes remembered for rows that are filled from an older commit.
-    static let recentMax = 65_536
+    static let recentMax = 16_384
 
     struct Slot {
         var row: CachedRow?

@@ -64,7 +64,9 @@ extension RecordSchema {
             )
         }
         attributes.sort { $0.column < $1.column }
-        let indexes = entity.indexes.map { index(of: entity, $0, declared) }
+        var indexes: [RecordIndex] = []
+        for index in entity.indexes { indexes.append(try self.index(of: entity, index, declared)) }
+        if entity.isHiddenLink { try checkLink(entity) }
         return RecordEntity(
             id: entity.id,
             name: entity.name,
@@ -93,7 +95,7 @@ extension RecordSchema {
             return .inverseColumn(relationship.target, column, index: index)
         case .rows(let hidden, let side):
             guard let link = record.entities.first(where: { $0.id == hidden }),
-                link.indexes.count == 2, link.nextColumn >= 4, side < 2
+                link.isHiddenLink, link.indexes.count == 2, side < 2
             else { throw error("link entity \(hidden.rawValue)", "another form", "two indexes") }
             let own = link.indexes[Int(side)]
             let other = link.indexes[1 - Int(side)]
@@ -112,14 +114,36 @@ extension RecordSchema {
         }
     }
 
+    /// What the code for links relies on: two references, two positions, an index from either side.
+    private static func checkLink(_ entity: SchemaRecord.Entity) throws(FormatError) {
+        var isSound =
+            entity.relationships.count == 2 && entity.indexes.count == 2 && entity.nextColumn >= 4
+        for side in 0..<2 where isSound {
+            let columns = entity.indexes[side].terms.map { Int($0.column.rawValue) }
+            isSound = columns == [side, 1 - side] || columns == [side, 2 + side, 1 - side]
+            if case .column(let column, _) = entity.relationships[side].links {
+                isSound = isSound && Int(column.rawValue) == side
+            } else {
+                isSound = false
+            }
+            if entity.indexes[side].terms.contains(where: \.isDescending) { isSound = false }
+        }
+        if !isSound {
+            throw error("link entity \(entity.id.rawValue)", "another form", "two sides")
+        }
+    }
+
     private static func index(
         of entity: SchemaRecord.Entity,
         _ index: SchemaRecord.Index,
         _ declared: EntityDescription?
-    ) -> RecordIndex {
+    ) throws(FormatError) -> RecordIndex {
         let names = index.terms.map { term in entity.name(of: term.column) }
         let sizes = index.terms.map { term in entity.keySize(of: term.column) }
         let limit = IndexKeys.byteLimit(sizes: sizes)
+        guard !sizes.contains(nil) || limit >= IndexKeys.byteLimitMin,
+            index.tree.rawValue < UInt32.max
+        else { throw error("index of \(entity.name)", "too many columns", "fewer") }
         var policy: UniquenessPolicy?
         if index.isUnique {
             let constraint = declared?.uniqueConstraints.first { $0.properties == names }

@@ -118,6 +118,34 @@ import VarveEngine
         #expect(cost == (11, 11))
     }
 
+    @Test func `Keys answer filters and sorts on their own columns`() throws {
+        let world = try World(1_000)
+        var query = world.query(
+            .text(PropertyPath("name"), .hasSuffix, "7", ignoringCase: false),
+            [SortTerm("name")]
+        )
+        #expect(try world.plan(query).contains("filter: name hasSuffix ?, on keys"))
+        let cost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query).count == 100)
+        }
+        #expect(cost == (1_000, 0))
+        query.limit = 5
+        query.offset = 3
+        let page = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(query).count == 5)
+        }
+        #expect(page.entries < 200 && page.rows == 0)
+        let sorted = world.query(
+            .compare(PropertyPath("country"), .equal, .reference(world.countries[0])),
+            [SortTerm("population"), SortTerm("country", isDescending: true)]
+        )
+        #expect(try world.plan(sorted).contains("keys sorted in memory"))
+        let sortedCost = try world.cost { (snapshot) throws in
+            #expect(try snapshot.fetchIDs(sorted).count == 250)
+        }
+        #expect(sortedCost == (250, 0))
+    }
+
     @Test func `Lists are ranges of one index`() throws {
         let world = try World(1_000)
         let values: [StoredValue] = [3, 5, 700, 5_000].map { .int($0) }

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveFormat
 
 @testable import VarveRecords
 
@@ -341,5 +342,31 @@ import VarveEngine
         #expect(new.cachedRow(city.id, id) == nil)
         // This store's own declaration is older now: it may read, not write.
         #expect(throws: RecordError.self) { try store.write { try $0.delete(city.id, id) } }
+    }
+
+    @Test func `A damaged schema record is refused or understood, never a trap`() throws {
+        let bytes = try Cities.store().snapshot().storage.schema
+        var refused = 0
+        for index in bytes.indices {
+            for value: UInt8 in [0, 1, 2, 4, 0x7F, 0xFF] {
+                var changed = bytes
+                changed[index] = value
+                do {
+                    let record = try SchemaRecord(decoding: changed)
+                    let deriver = StoredDeriver(schema: try RecordSchema(record: record))
+                    for entity in record.entities {
+                        try deriver.entries(
+                            entity: entity.id,
+                            object: ObjectID(1),
+                            row: RowCoding.encode([.text(String(repeating: "x", count: 600))]),
+                            changed: nil
+                        ) { _, key in #expect(key.count <= IndexKeys.keyBytesMax) }
+                    }
+                } catch {
+                    refused += 1
+                }
+            }
+        }
+        #expect(refused > 100)
     }
 }
