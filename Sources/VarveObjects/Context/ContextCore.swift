@@ -34,8 +34,9 @@ final class ReleaseQueue: Sendable {
     }
 
     /// Called on any thread.
-    func objectDied(_ object: ObjectID, _ row: CachedRow?) {
+    func objectDied(_ object: ObjectID, _ row: CachedRow?, isListed: Bool) {
         objectLeft(object, row)
+        guard isListed else { return }
         dead.withLock { $0.append(object) }
         count.add(1, ordering: .relaxed)
     }

@@ -4,6 +4,8 @@
 // - Everything a context reads comes from one commit, `snapshot`, until save, merge, `advance`,
 //   `refreshAllObjects` or `reset` moves it (G1).
 // - `table` holds objects weakly; `changed` holds inserted, changed and deleted ones strongly (R2).
+//   A weak reference makes each retain of its object slower for good, so a new object enters
+//   `table` only when its save is over and somebody else still holds it.
 // - While one reference to an object lives, its ID leads to that instance (F6).
 // - An object and its context have the same isolation: neither is Sendable.
 
@@ -26,6 +28,8 @@ public final class ManagedObjectContext {
     let core: ContextCore
     var table = ObjectTable()
     var changed: [ObjectID: any ManagedObject] = [:]
+    /// Grows whenever an object enters `changed`.
+    var changedEntries = 0
     var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var deletesToProcess: [ObjectID] = []
     var denials: [(owner: any ManagedObject, slot: Int)] = []
@@ -75,11 +79,14 @@ public final class ManagedObjectContext {
     // MARK: Table of objects
 
     /// The living object with that ID.
-    func registered(_ id: ObjectID) -> (any ManagedObject)? { table[id] }
+    func registered(_ id: ObjectID) -> (any ManagedObject)? {
+        if let object = table[id] { return object }
+        return changed.isEmpty ? nil : changed[id]
+    }
 
     /// The living object with that ID, or a new fault. The row cache counts it once.
     func object(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
-        if let object = table[id] { return object }
+        if let object = registered(id) { return object }
         container.store.rowCache.register(id)
         return makeFault(id, model)
     }
@@ -87,39 +94,34 @@ public final class ManagedObjectContext {
     /// One object per ID, in the same order; new ones are faults.
     func objects<Entity: ManagedObject>(_ ids: [ObjectID], _ model: EntityModel) -> [Entity] {
         cleanTable()
-        var missing: [ObjectID] = []
-        var known: [Entity?] = []
-        known.reserveCapacity(ids.count)
-        for id in ids {
-            if let object = table[id] as? Entity {
-                known.append(object)
-            } else {
-                known.append(nil)
-                missing.append(id)
-            }
-        }
-        container.store.rowCache.register(missing)
-        container.counters.registered.add(missing.count, ordering: .relaxed)
-        table.reserve(missing.count)
         var objects: [Entity] = []
         objects.reserveCapacity(ids.count)
-        for index in ids.indices {
-            if let object = known[index] {
+        var made: [ObjectID] = []
+        let isFresh = table.isEmpty && changed.isEmpty
+        table.reserve(ids.count)
+        for id in ids {
+            if !isFresh, let object = registered(id) as? Entity {
                 objects.append(object)
-            } else {
-                let object = Entity(
-                    storage: ObjectStorage(core: core, model: model, object: ids[index])
-                )
-                table.insert(object, at: ids[index])
-                objects.append(object)
+                continue
             }
+            let object = Entity(
+                storage: ObjectStorage(core: core, model: model, object: id, state: .listed)
+            )
+            table.insert(object, at: id)
+            objects.append(object)
+            if !isFresh { made.append(id) }
         }
+        let new = isFresh ? ids : made
+        container.store.rowCache.register(new)
+        container.counters.registered.add(new.count, ordering: .relaxed)
         return objects
     }
 
     private func makeFault(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
         func make<Entity: ManagedObject>(_: Entity.Type) -> any ManagedObject {
-            Entity(storage: ObjectStorage(core: core, model: model, object: id))
+            Entity(
+                storage: ObjectStorage(core: core, model: model, object: id, state: .listed)
+            )
         }
         cleanTable()
         let object = make(model.type)
@@ -136,7 +138,10 @@ public final class ManagedObjectContext {
     /// All living objects, by ID.
     var livingObjects: [any ManagedObject] {
         cleanTable()
-        return table.all
+        let listed = table.all
+        let new = changed.filter { $0.value.isInserted && table[$0.key] == nil }
+        if new.isEmpty { return listed }
+        return (listed + new.values).sorted { $0.storage.object < $1.storage.object }
     }
 
     // MARK: New objects
@@ -155,17 +160,16 @@ public final class ManagedObjectContext {
 
     func registerInserted(_ object: some ManagedObject) {
         cleanTable()
-        let model = object.storage.model
-        let edits = ObjectEdits(count: model.properties.count)
-        for (slot, property) in model.properties.enumerated() where property.column != nil {
-            edits.values[slot] = property.makeDefault?() ?? .null
-        }
         let id = object.storage.object
-        object.storage.edits = edits
+        object.storage.edits = ObjectEdits(values: object.storage.model.makeInsertValues())
         container.store.rowCache.register(id)
         container.counters.registered.add(1, ordering: .relaxed)
-        table.insert(object, at: id)
-        changed[id] = object
+        noteChanged(object, id)
+    }
+
+    /// Keeps an object until the next save, rollback or reset.
+    func noteChanged(_ object: any ManagedObject, _ id: ObjectID) {
+        if changed.updateValue(object, forKey: id) == nil { changedEntries += 1 }
     }
 
     // MARK: State of the edits

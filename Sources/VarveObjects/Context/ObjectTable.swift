@@ -12,6 +12,9 @@ struct ObjectTable {
     private var slots: ContiguousArray<WeakObject> = []
     private var free: [Int32] = []
 
+    /// Whether no ID leads anywhere.
+    var isEmpty: Bool { places.isEmpty }
+
     /// The living object with that ID.
     subscript(id: ObjectID) -> (any ManagedObject)? {
         guard let place = places[id] else { return nil }

@@ -149,7 +149,7 @@ extension ManagedObjectContext {
         edits.assign(slot)
         if object.isInserted { return }  // in `changed` since it was made
         object.storage.state.insert(.updated)
-        changed[id] = object
+        noteChanged(object, id)
     }
 
     // MARK: Failed reads

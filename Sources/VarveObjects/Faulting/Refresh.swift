@@ -44,7 +44,7 @@ extension ManagedObjectContext {
             if object.isInserted {
                 invalidate(object)
             } else {
-                object.storage.state.subtract([.updated, .deleted, .announced])
+                object.storage.state.subtract([.updated, .deleted])
             }
         }
         changed = [:]

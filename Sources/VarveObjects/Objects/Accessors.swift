@@ -96,6 +96,10 @@ extension ManagedObject {
     ) -> Value {
         let slot = checkedSlot(column.definition)
         track(keyPath, slot)
+        if storage.isFault { fillOrNote() }
+        if let plain = storage.unedited(slot), let value = Value.read(plain.row, plain.column) {
+            return value
+        }
         guard let stored = looseValue(slot) else { return Value.zeroValue }
         if stored == .null, !Value.isOptional { return Value.zeroValue }
         guard let value = Value(stored: stored) else {
@@ -103,6 +107,11 @@ extension ManagedObject {
             return Value.zeroValue
         }
         return value
+    }
+
+    private func fillOrNote() {
+        guard let context = storage.core.context else { return }
+        do throws(StoreError) { try context.fill(self) } catch { context.note(error, self) }
     }
 
     /// The value with or without a context: an object that outlived its context keeps its last

@@ -94,7 +94,7 @@ extension ManagedObject {
 
     /// Whether the values are not in memory. True says nothing about the row cache:
     /// `container.isRowCached(_:)` does.
-    public var isFault: Bool { storage.row == nil && !storage.state.contains(.inserted) }
+    public var isFault: Bool { storage.isFault }
 
     /// Whether the object was made in its context and is not saved yet.
     public var isInserted: Bool { storage.state.contains(.inserted) }

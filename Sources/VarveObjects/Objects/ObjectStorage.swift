@@ -33,8 +33,18 @@ public struct ObjectStorage: ~Copyable {
     }
 
     deinit {
-        if !state.contains(.invalid) { core.releases.objectDied(object, row) }
+        if state.contains(.invalid) { return }
+        core.releases.objectDied(object, row, isListed: state.contains(.listed))
     }
+
+    /// The row and the column behind a slot, whoever observes; nil for a fault or with edits.
+    borrowing func unedited(_ slot: Int) -> (row: CachedRow, column: ColumnID)? {
+        guard edits == nil, let row else { return nil }
+        return (row, model.columns[slot])
+    }
+
+    /// Whether the values are not in memory.
+    var isFault: Bool { row == nil && !state.contains(.inserted) }
 
     /// The row and the column behind a slot, when nothing stands in the way: no edit, no observer.
     @inlinable borrowing func plain(_ slot: Int) -> (row: CachedRow, column: ColumnID)? {
@@ -58,8 +68,8 @@ public struct ObjectStorage: ~Copyable {
     static let gone = ObjectState(rawValue: 8)
     /// Its context was reset, or its insertion rolled back.
     static let invalid = ObjectState(rawValue: 16)
-    /// `willSave` of the running save was called.
-    static let announced = ObjectState(rawValue: 32)
+    /// Stands in the context's table of objects.
+    static let listed = ObjectState(rawValue: 32)
 }
 
 /// Unsaved values of one object, by slot.
@@ -70,6 +80,8 @@ public struct ObjectStorage: ~Copyable {
     private var assigned: UInt64 = 0
 
     init(count: Int) { values = Array(repeating: nil, count: count) }
+
+    init(values: [StoredValue?]) { self.values = values }
 
     func assign(_ slot: Int) { assigned |= 1 << UInt64(min(slot, 63)) }
 

@@ -38,16 +38,14 @@ extension ManagedObjectContext {
     /// added.
     func applyDeleteRules() {
         processPendingChanges()
-        var isSettled = false
-        while !isSettled {
-            isSettled = true
-            for object in changed.sorted(by: { $0.key < $1.key }).map(\.value)
-            where !object.storage.state.contains(.announced) {
-                object.storage.state.insert(.announced)
-                object.willSave()
-                isSettled = false
-            }
+        var told: Set<ObjectID> = []
+        var entries = -1
+        while entries != changedEntries {
+            entries = changedEntries
+            let ids = changed.keys.filter { !told.contains($0) }.sorted()
+            for id in ids { changed[id]?.willSave() }
             processPendingChanges()
+            if entries != changedEntries { told.formUnion(ids) }
         }
     }
 
@@ -66,7 +64,8 @@ extension ManagedObjectContext {
             )
         }
         var changes = ChangeSet()
-        for (_, object) in changed.sorted(by: { $0.key < $1.key }) {
+        for id in changed.keys.sorted() {
+            guard let object = changed[id] else { continue }
             if object.storage.state.contains(.deleted) {
                 changes.deleted.append(object)
             } else if object.isInserted {

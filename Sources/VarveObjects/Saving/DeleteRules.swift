@@ -24,7 +24,7 @@ extension ManagedObjectContext {
             }
         }
         object.storage.state.insert(.deleted)
-        changed[object.storage.object] = object
+        noteChanged(object, object.storage.object)
         deletesToProcess.append(object.storage.object)
     }
 

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         var changes = try gatherChanges()
         if changes.isEmpty { return SaveResult(commit: nil, replaced: [:]) }
         // 4. validate: all failures are collected into one error.
-        announceEnd(of: changes)
+
         try validate(changes)
         let writer = SaveWriter(context: self, policy: mergePolicy)
         let commit: CommitNumber?
@@ -57,10 +57,4 @@ extension ManagedObjectContext {
         return SaveResult(commit: commit, replaced: writer.replacedIDs)
     }
 
-    /// The next save calls `willSave` again.
-    private func announceEnd(of changes: ChangeSet) {
-        for object in changes.inserted + changes.updated + changes.deleted {
-            object.storage.state.remove(.announced)
-        }
-    }
 }

@@ -265,7 +265,8 @@ final class SaveWriter {
         _ slot: Int,
         _ value: StoredValue
     ) -> ColumnValue? {
-        guard let column = model.properties[slot].column else { return nil }
+        let column = model.columns[slot]
+        guard column != EntityModel.noColumn else { return nil }
         if case .reference(let id) = value, let other = replaced[id] {
             return ColumnValue(column, .reference(other))
         }

@@ -51,18 +51,34 @@ extension ManagedObjectContext {
         toManyEdits = [:]
         pendingBlobs = [:]
         denials = []
-        let saved = changes.inserted + changes.updated + changes.deleted
-        for object in saved { object.didSave() }
+        for object in [changes.inserted, changes.updated, changes.deleted].joined() {
+            object.didSave()
+        }
         // What `didSave` changed stays; all else is let go.
-        changed = changed.filter { $0.value.hasChanges }
+        var kept: [ObjectID: any ManagedObject] = [:]
+        for (id, object) in changed where object.hasChanges { kept[id] = object }
+        changed = kept
+        var inserted = changes.inserted.map { $0 as AnyObject }
         changes = ChangeSet()
-        try takeNewRows(of: written, own, saved: saved.count)
+        listLiving(&inserted)
+        try takeNewRows(of: written, own)
+    }
+
+    /// Of the objects that were new, those that somebody else holds enter the table; the others end.
+    private func listLiving(_ objects: inout [AnyObject]) {
+        for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
+            guard let object = objects[index] as? any ManagedObject,
+                !object.storage.state.contains(.listed)
+            else { continue }
+            object.storage.state.insert(.listed)
+            table.insert(object, at: object.storage.object)
+        }
+        objects = []
     }
 
     private func takeNewRows(
         of written: [(id: ObjectID, model: EntityModel)],
-        _ own: Set<ObjectID>,
-        saved: Int
+        _ own: Set<ObjectID>
     ) throws(StoreError) {
         let newest: RecordSnapshot
         do throws(StoreError) {

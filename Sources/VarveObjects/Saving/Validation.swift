@@ -49,14 +49,13 @@ extension ManagedObjectContext {
     /// All failures of all objects, in one error.
     func validate(_ changes: ChangeSet) throws(StoreError) {
         var details: [StoreError.Detail] = changes.denials
-        for object in changes.inserted + changes.updated {
+        for object in [changes.inserted, changes.updated].joined() {
             let model = object.storage.model
             var report = ValidationReport(entity: model.name, object: object.objectID)
-            for (slot, property) in model.properties.enumerated() {
-                guard let attribute = property.attribute, !attribute.isOptional,
-                    object.storage.edits?.values[slot] == .null
-                else { continue }
-                report.miss(property.name)
+            if let edits = object.storage.edits {
+                for slot in model.requiredSlots where edits.values[slot] == .null {
+                    report.miss(model.properties[slot].name)
+                }
             }
             object.validate(&report)
             details += report.failures

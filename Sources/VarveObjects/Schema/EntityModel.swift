@@ -19,6 +19,11 @@ import VarveRecords
     /// Slots of relationships.
     let relationshipSlots: [Int]
     let slotsByColumn: [ColumnID: Int]
+    /// Slots of attributes that must have a value.
+    let requiredSlots: [Int]
+    /// Slots with a default to evaluate for each new object.
+    private let defaults: [(slot: Int, make: @Sendable () -> StoredValue)]
+    private let emptyValues: [StoredValue?]
 
     static let noColumn = ColumnID(.max)
 
@@ -33,6 +38,20 @@ import VarveRecords
             properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },
             uniquingKeysWith: { first, _ in first }
         )
+        self.requiredSlots = properties.indices.filter {
+            properties[$0].attribute?.isOptional == false
+        }
+        self.defaults = properties.indices.compactMap { slot in
+            properties[slot].makeDefault.map { (slot, $0) }
+        }
+        self.emptyValues = properties.map { $0.column == nil ? nil : .null }
+    }
+
+    /// The values of a new object, by slot: defaults, null, and nothing for to-many relationships.
+    func makeInsertValues() -> [StoredValue?] {
+        var values = emptyValues
+        for (slot, make) in defaults { values[slot] = make() }
+        return values
     }
 
     func slot(named name: String) -> Int? { properties.firstIndex { $0.name == name } }

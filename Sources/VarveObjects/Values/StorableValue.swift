@@ -104,10 +104,10 @@ where RawValue: OrderedValue {}
 
 extension StoredEnum {
     /// As the raw value.
-    public static var attributeType: AttributeType { RawValue.attributeType }
+    @inlinable public static var attributeType: AttributeType { RawValue.attributeType }
 
     /// The first case.
-    public static var zeroValue: Self {
+    @inlinable public static var zeroValue: Self {
         guard let first = allCases.first else {
             preconditionFailure("\(Self.self) has no cases, so it has no value to return")
         }
@@ -115,16 +115,16 @@ extension StoredEnum {
     }
 
     /// From a stored raw value.
-    public init?(stored: StoredValue) {
+    @inlinable public init?(stored: StoredValue) {
         guard let raw = RawValue(stored: stored) else { return nil }
         self.init(rawValue: raw)
     }
 
     /// The raw value, stored.
-    public var stored: StoredValue { rawValue.stored }
+    @inlinable public var stored: StoredValue { rawValue.stored }
 
     /// Through the raw value.
-    public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self?? {
+    @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self?? {
         guard let raw = RawValue.readNullable(row, column) else { return .none }
         guard let raw else { return .some(nil) }
         guard let value = Self(rawValue: raw) else { return .none }
