@@ -1,1 +1,3 @@
+// Nothing but the header: a target needs one source.
+
 #include "CMalloc.h"

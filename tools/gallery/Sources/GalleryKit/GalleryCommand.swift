@@ -1,3 +1,5 @@
+// The command line: all commands of the gallery.
+
 package import ArgumentParser
 
 /// The command line.

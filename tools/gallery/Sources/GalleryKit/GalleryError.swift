@@ -1,3 +1,5 @@
+// What goes wrong in the gallery, as a sentence.
+
 import Foundation
 
 /// Something the user of the gallery can understand and do something about.

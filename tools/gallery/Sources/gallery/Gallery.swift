@@ -1,3 +1,5 @@
+// The program `gallery`.
+
 import ArgumentParser
 import GalleryKit
 

@@ -1,3 +1,5 @@
+// The bundled tables, and what a wrong table says.
+
 import Foundation
 import GalleryKit
 import Testing

@@ -1,3 +1,5 @@
+// `gallery import` killed at 50 random moments: nothing acknowledged is lost.
+
 import Foundation
 import GalleryKit
 import Testing

@@ -1,3 +1,5 @@
+// What the list of 40,000 rows reads and holds at each step.
+
 import Foundation
 import GalleryKit
 import Testing

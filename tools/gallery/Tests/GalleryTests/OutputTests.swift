@@ -1,3 +1,5 @@
+// Progress bar, JSON, numbers and chart.
+
 import Foundation
 import GalleryKit
 import Testing

@@ -1,3 +1,5 @@
+// A strict reader of PNG files for the tests.
+
 import GalleryKit
 
 /// A strict reader of the PNG files that the gallery writes: every length, checksum and block

@@ -1,3 +1,5 @@
+// Generated pictures are valid PNGs of the promised size.
+
 import GalleryKit
 import Testing
 

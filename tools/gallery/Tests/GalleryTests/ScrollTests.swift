@@ -1,3 +1,5 @@
+// What scrolling holds in memory, and what wrong calls say.
+
 import Foundation
 import GalleryKit
 import Testing

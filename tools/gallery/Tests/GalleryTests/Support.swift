@@ -1,3 +1,5 @@
+// Folders for tests, and running the program itself.
+
 import Foundation
 import GalleryKit
 import Testing

@@ -1,3 +1,5 @@
+// The chart of resident memory against rows scrolled, as SVG.
+
 import Foundation
 
 /// Draws resident memory against rows scrolled as an SVG picture: one panel for each number of

@@ -1,3 +1,5 @@
+// `gallery import`.
+
 import ArgumentParser
 import Foundation
 import Varve

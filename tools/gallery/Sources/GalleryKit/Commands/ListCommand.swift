@@ -1,3 +1,5 @@
+// `gallery list`.
+
 import ArgumentParser
 import Varve
 

@@ -1,3 +1,5 @@
+// `gallery run`: import, list and scroll on a store of its own.
+
 import ArgumentParser
 import Foundation
 

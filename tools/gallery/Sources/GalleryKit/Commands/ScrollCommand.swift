@@ -1,3 +1,5 @@
+// `gallery scroll`, and the hidden command that runs one round in a process of its own.
+
 import ArgumentParser
 import Foundation
 

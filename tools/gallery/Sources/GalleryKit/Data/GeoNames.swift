@@ -1,3 +1,5 @@
+// The bundled cities and countries, and tables of the same form.
+
 package import Foundation
 
 /// One populated place of GeoNames' set.

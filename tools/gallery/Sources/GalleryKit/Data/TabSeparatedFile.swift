@@ -1,3 +1,5 @@
+// Reads tables of tab separated text.
+
 import Foundation
 
 /// Reads a table of tab separated UTF-8 text with one header line, row by row.

@@ -1,3 +1,5 @@
+// Fills a store with countries, cities and pictures, batch by batch.
+
 import Foundation
 package import Varve
 
@@ -13,6 +15,12 @@ package struct Importer: Sendable {
         package var countries = 0
         package var cities = 0
         package var pictures = 0
+
+        package init(countries: Int = 0, cities: Int = 0, pictures: Int = 0) {
+            self.countries = countries
+            self.cities = cities
+            self.pictures = pictures
+        }
 
         /// The line that `gallery import --acknowledge` prints after each save.
         package var line: String {

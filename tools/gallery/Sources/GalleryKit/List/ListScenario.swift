@@ -1,3 +1,5 @@
+// The steps of `gallery list`, and what each costs.
+
 import Foundation
 package import Varve
 
@@ -16,6 +18,22 @@ package final class ListScenario {
         package var rowCacheBytes: Int
         /// What stands on the screen, for people.
         package var shown: String
+
+        package init(
+            name: String,
+            duration: Duration,
+            rowsRead: Int,
+            objectsRealised: Int,
+            rowCacheBytes: Int,
+            shown: String
+        ) {
+            self.name = name
+            self.duration = duration
+            self.rowsRead = rowsRead
+            self.objectsRealised = objectsRealised
+            self.rowCacheBytes = rowCacheBytes
+            self.shown = shown
+        }
 
         package var json: JSONLine {
             JSONLine(fields: [

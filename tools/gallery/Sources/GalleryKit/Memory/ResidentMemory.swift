@@ -1,3 +1,5 @@
+// How much memory of this process is resident, now and at most.
+
 import CMalloc
 import Foundation
 

@@ -1,3 +1,5 @@
+// Opens the gallery's stores.
+
 import Foundation
 package import Varve
 

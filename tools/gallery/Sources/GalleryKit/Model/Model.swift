@@ -1,7 +1,7 @@
+// The model of the gallery: a city lies in a country and may have one picture.
+
 import Foundation
 package import Varve
-
-// The model of the gallery: a city lies in a country and may have one picture.
 
 /// A country of GeoNames' set.
 @Entity package final class Country: ManagedObject {

@@ -1,3 +1,5 @@
+// What generated pictures show, pixel by pixel.
+
 import Foundation
 
 /// What a generated picture shows: a sky that changes from top to bottom, a sun, and ranges of

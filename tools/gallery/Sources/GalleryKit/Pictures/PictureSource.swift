@@ -1,3 +1,5 @@
+// Where pictures come from: a folder, or made from seeds.
+
 package import Foundation
 
 /// Where the pictures come from. Picture number n is always the same one, whatever the number of

@@ -1,3 +1,5 @@
+// Runs the rounds of `gallery scroll`, each in a fresh process.
+
 import Foundation
 
 /// Runs every round for every number of pictures, each in a fresh process of this program.

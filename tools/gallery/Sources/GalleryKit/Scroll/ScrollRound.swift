@@ -1,3 +1,5 @@
+// One round of `gallery scroll`: what is read, what is held, what is measured.
+
 import Foundation
 import Varve
 
@@ -14,6 +16,11 @@ package struct ScrollRound {
         package var residentBytesEnd = 0
         package var blobBytesRead = 0
         package var rowCacheBytes = 0
+
+        package init(round: Int, pictures: Int) {
+            self.round = round
+            self.pictures = pictures
+        }
 
         package var json: JSONLine {
             JSONLine(fields: [

@@ -1,3 +1,5 @@
+// How numbers are written for people.
+
 import Foundation
 
 extension Int {

@@ -1,3 +1,5 @@
+// A progress bar for terminals.
+
 import Foundation
 
 #if canImport(Glibc)

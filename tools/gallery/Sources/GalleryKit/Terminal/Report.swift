@@ -1,3 +1,5 @@
+// Results as JSON lines and as tables, and where they are written.
+
 import Foundation
 
 /// One object of the `--json` output: names in a fixed order, values that are numbers or text, on
