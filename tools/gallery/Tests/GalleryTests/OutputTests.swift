@@ -11,8 +11,8 @@ import Testing
                 == "cities     ░░░░░░░░░░░░░░░░░░░░░░░░░░░░   0 %  0 of 40,000"
         )
         #expect(
-            ProgressBar.line(title: "cities", done: 20_357, total: 40_000)
-                == "cities     ██████████████▎░░░░░░░░░░░░░  50 %  20,357 of 40,000"
+            ProgressBar.line(title: "cities", done: 20_358, total: 40_000)
+                == "cities     ██████████████▎░░░░░░░░░░░░░  50 %  20,358 of 40,000"
         )
         #expect(
             ProgressBar.line(title: "cities", done: 40_000, total: 40_000)
