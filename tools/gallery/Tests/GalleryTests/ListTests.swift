@@ -12,7 +12,7 @@ import Varve
             let path = folder.appending(path: "list.varve").path
             let filling = try await GalleryStore.open(path, createIfMissing: true)
             let cities = try GeoNames.cities()
-            let importer = try Importer(
+            let importer = Importer(
                 into: filling,
                 cities: cities,
                 pictures: .generated,

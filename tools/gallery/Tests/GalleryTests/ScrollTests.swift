@@ -77,9 +77,15 @@ import Testing
             ])
             #expect(tooMany.status != 0)
             #expect(tooMany.errors.contains("the store holds 1 pictures"))
-            let missing = try GalleryProgram.run(["list", store + "x"])
+            let missing = try GalleryProgram.run(["list", folder.path + "/other"])
             #expect(missing.status != 0)
-            #expect(missing.errors.contains("there is no store at"))
+            #expect(missing.errors.contains("there is no store at \(folder.path)/other.varve"))
+            let impossible = try GalleryProgram.run([
+                "import", "--into", folder.path + "/other", "--pictures", "21", "--cities", cities,
+            ])
+            #expect(impossible.status != 0)
+            #expect(impossible.errors.contains("--pictures can be 0 to 20"))
+            #expect(!FileManager.default.fileExists(atPath: folder.path + "/other.varve"))
         }
     }
 }

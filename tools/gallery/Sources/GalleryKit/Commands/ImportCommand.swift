@@ -46,8 +46,14 @@ struct ImportCommand: AsyncParsableCommand {
         let start = ContinuousClock.now
         let records = try GeoNames.cities(from: cities.map { URL(filePath: $0) })
         let source = try PictureSource(folder: photos)
+        guard (0...records.count).contains(pictures) else {
+            throw GalleryError(
+                "there are \(records.count.grouped) cities, each takes one picture: "
+                    + "--pictures can be 0 to \(records.count)"
+            )
+        }
         let container = try await GalleryStore.open(into, createIfMissing: true)
-        let importer = try Importer(
+        let importer = Importer(
             into: container,
             cities: records,
             pictures: source,

@@ -38,13 +38,7 @@ package struct Importer: Sendable {
         cities: [CityRecord],
         pictures: PictureSource,
         pictureCount: Int
-    ) throws {
-        guard pictureCount >= 0, pictureCount <= cities.count else {
-            throw GalleryError(
-                "there are \(cities.count.grouped) cities, each takes one picture: "
-                    + "--pictures can be 0 to \(cities.count)"
-            )
-        }
+    ) {
         self.container = container
         self.cities = cities
         self.pictures = pictures
