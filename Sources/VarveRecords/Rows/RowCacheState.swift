@@ -23,18 +23,18 @@ struct RowCacheState {
         var older: Int32
         var warmer: Int32
         var colder: Int32
-    }
-
-    struct Head {
-        var newest: Int32 = RowCacheState.none
-        var references: Int32 = 0
+        // Copies of what the row says, so that lookups and evictions leave other rows alone: each
+        // would be memory that the processor has to wait for.
+        var version: UInt64
+        var id: ObjectID
+        var cost: Int
     }
 
     var budget: Int
     var statistics = RowCacheStatistics()
     private var slots: ContiguousArray<Slot> = []
     private var free: Int32 = RowCacheState.none
-    private var heads: [ObjectID: Head] = [:]
+    private var heads = HeadTable()
     private var warmest: Int32 = RowCacheState.none
     private var coldest: Int32 = RowCacheState.none
     private var published: UInt64
@@ -52,45 +52,53 @@ struct RowCacheState {
 
     /// The row of an object at a commit. It becomes the warmest, or gets a pin.
     mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> CachedRow? {
-        guard let head = heads[id] else { return nil }
-        var index = head.newest
-        while index != Self.none {
-            let slot = slots[Int(index)]
-            if commit < slot.until, let row = slot.row, row.version.rawValue <= commit {
-                if pin {
-                    addPin(index)
-                } else if slot.pins == 0, warmest != index {
-                    unlink(index)
-                    linkWarm(index)
-                }
-                return row
-            }
-            index = slot.older
+        let index = self.index(of: id, at: commit)
+        if index == Self.none { return nil }
+        if pin {
+            addPin(index)
+        } else if slots[Int(index)].pins == 0, warmest != index {
+            unlink(index)
+            linkWarm(index)
         }
-        return nil
+        return slots[Int(index)].row
+    }
+
+    private func index(of id: ObjectID, at commit: UInt64) -> Int32 {
+        var index = heads[id].newest
+        while index != Self.none {
+            let place = Int(index)
+            if commit < slots[place].until, slots[place].version <= commit { return index }
+            index = slots[place].older
+        }
+        return Self.none
     }
 
     /// Whether any version of an object's row is here.
     func contains(_ id: ObjectID) -> Bool {
-        (heads[id]?.newest ?? Self.none) != Self.none
+        heads[id].newest != Self.none
     }
 
     /// Makes the row of an object at a commit the warmest; returns what it weighs without a pin.
     mutating func warm(_ id: ObjectID, at commit: UInt64) -> Int? {
-        guard let row = find(id, at: commit, pin: false) else { return nil }
-        let index = self.index(of: row)
-        return slots[Int(index)].pins == 0 ? row.cost : 0
+        let index = self.index(of: id, at: commit)
+        if index == Self.none { return nil }
+        if slots[Int(index)].pins > 0 { return 0 }
+        if warmest != index {
+            unlink(index)
+            linkWarm(index)
+        }
+        return slots[Int(index)].cost
     }
 
     /// Puts in a row that was read at a commit, unless it is there already, and returns the one that is
     /// there now: two readers that race end up with the same object.
     mutating func insert(_ row: CachedRow, readAt commit: UInt64, pin: Bool) -> CachedRow {
         let until = end(of: row, readAt: commit)
-        var head = heads[row.id] ?? Head()
         var newer = Self.none
-        var index = head.newest
-        while index != Self.none, let there = slots[Int(index)].row, there.version >= row.version {
-            if there.version == row.version {
+        var index = heads[row.id].newest
+        while index != Self.none, slots[Int(index)].version >= row.version.rawValue {
+            if slots[Int(index)].version == row.version.rawValue, let there = slots[Int(index)].row
+            {
                 slots[Int(index)].until = max(slots[Int(index)].until, until)
                 if pin { addPin(index) }
                 return there
@@ -98,13 +106,24 @@ struct RowCacheState {
             newer = index
             index = slots[Int(index)].older
         }
-        let slot = take(Slot(row: row, until: until, pins: 0, older: index, warmer: -1, colder: -1))
+        let slot = take(
+            Slot(
+                row: row,
+                until: until,
+                pins: 0,
+                older: index,
+                warmer: Self.none,
+                colder: Self.none,
+                version: row.version.rawValue,
+                id: row.id,
+                cost: row.cost
+            )
+        )
         if newer == Self.none {
-            head.newest = slot
+            heads.update(row.id) { $0.newest = slot }
         } else {
             slots[Int(newer)].older = slot
         }
-        heads[row.id] = head
         statistics.rows += 1
         statistics.bytes += row.cost
         if pin {
@@ -137,9 +156,8 @@ struct RowCacheState {
         let remembers = changed.count <= Self.recentMax
         for id in changed {
             if remembers { recent[id] = commit }
-            guard let head = heads[id], head.newest != Self.none else { continue }
-            let index = head.newest
-            guard slots[Int(index)].until > commit else { continue }
+            let index = heads[id].newest
+            guard index != Self.none, slots[Int(index)].until > commit else { continue }
             slots[Int(index)].until = commit
             if slots[Int(index)].pins == 0 {
                 unlink(index)
@@ -182,29 +200,27 @@ struct RowCacheState {
         evict()
     }
 
-    /// Makes room for `count` more objects at once. Only from an empty table: growing by exact amounts
-    /// again and again would copy it each time.
-    mutating func reserve(_ count: Int) {
-        if heads.isEmpty { heads.reserveCapacity(count) }
-    }
+    /// Makes room for `count` more objects at once.
+    mutating func reserve(_ count: Int) { heads.reserve(heads.count + count) }
 
     mutating func register(_ id: ObjectID) {
-        if Self.count(&heads[id, default: Head()]) == 1 { statistics.registeredObjects += 1 }
-    }
-
-    private static func count(_ head: inout Head) -> Int32 {
-        head.references += 1
-        return head.references
+        let references = heads.update(id) { head in
+            head.references += 1
+            return head.references
+        }
+        if references == 1 { statistics.registeredObjects += 1 }
     }
 
     mutating func unregister(_ id: ObjectID) {
-        guard var head = heads[id], head.references > 0 else { return }
-        head.references -= 1
-        if head.references == 0 { statistics.registeredObjects -= 1 }
-        heads[id] = head.references == 0 && head.newest == Self.none ? nil : head
+        let isLast = heads.update(id) { head in
+            guard head.references > 0 else { return false }
+            head.references -= 1
+            return head.references == 0
+        }
+        if isLast { statistics.registeredObjects -= 1 }
     }
 
-    func references(_ id: ObjectID) -> Int { Int(heads[id]?.references ?? 0) }
+    func references(_ id: ObjectID) -> Int { Int(heads[id].references) }
 
     // MARK: Budget
 
@@ -227,9 +243,9 @@ struct RowCacheState {
     // MARK: Slots
 
     private func index(of row: CachedRow) -> Int32 {
-        var index = heads[row.id]?.newest ?? Self.none
+        var index = heads[row.id].newest
         while index != Self.none {
-            if slots[Int(index)].row?.version == row.version { return index }
+            if slots[Int(index)].version == row.version.rawValue { return index }
             index = slots[Int(index)].older
         }
         return Self.none
@@ -249,21 +265,20 @@ struct RowCacheState {
 
     private mutating func remove(_ index: Int32) {
         unlink(index)
-        guard let row = slots[Int(index)].row, var head = heads[row.id] else { return }
-        let older = slots[Int(index)].older
-        if head.newest == index {
-            head.newest = older
+        let (id, older) = (slots[Int(index)].id, slots[Int(index)].older)
+        var newer = heads[id].newest
+        if newer == index {
+            heads.update(id) { $0.newest = older }
         } else {
-            var newer = head.newest
             while newer != Self.none, slots[Int(newer)].older != index {
                 newer = slots[Int(newer)].older
             }
             if newer != Self.none { slots[Int(newer)].older = older }
         }
-        heads[row.id] = head.newest == Self.none && head.references == 0 ? nil : head
         statistics.rows -= 1
-        statistics.bytes -= row.cost
-        slots[Int(index)] = Slot(row: nil, until: 0, pins: 0, older: free, warmer: -1, colder: -1)
+        statistics.bytes -= slots[Int(index)].cost
+        slots[Int(index)].row = nil
+        slots[Int(index)].older = free
         free = index
     }
 
@@ -271,7 +286,7 @@ struct RowCacheState {
         if slots[Int(index)].pins == 0 {
             unlink(index)
             statistics.pinnedRows += 1
-            statistics.pinnedBytes += slots[Int(index)].row?.cost ?? 0
+            statistics.pinnedBytes += slots[Int(index)].cost
         }
         slots[Int(index)].pins += 1
     }
