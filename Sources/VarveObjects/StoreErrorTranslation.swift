@@ -170,8 +170,8 @@ extension StoreError {
         case .permission:
             return make(
                 .permissionDenied,
-                "The store's folder and file must be readable and writable; open with isReadOnly to "
-                    + "read only."
+                "The store's folder and file must be readable and writable; open with isReadOnly "
+                    + "to read only."
             )
         case .readOnly:
             return make(.readOnly, "Open the store without isReadOnly to write.")

@@ -198,6 +198,17 @@ import VarveObjects
         try again.closeNow()
     }
 
+    @Test func anObjectThatOutlivesItsContextStillHasItsBlob() throws {
+        let container = try memory()
+        let context = container.newContext()
+        let picture = Picture(in: context)
+        picture.data = try context.makeBlob(bytes(500), for: Picture.columns.data)
+        try context.save()
+        let other = try container.newContext().existingObject(with: picture.id)
+        #expect(other?.context == nil && other?.caption == "")
+        #expect(try other?.data?.readAll() == bytes(500))
+    }
+
     @Test func aDroppedWriterLeavesNothing() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()

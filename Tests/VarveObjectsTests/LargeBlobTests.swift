@@ -9,7 +9,8 @@ import VarveObjects
     func blobsReadAsTheyWereWritten() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
-        // 131,072 bytes are the first that come in pages of their own; 256 KiB is a piece of a file.
+        // 131,072 bytes are the first that come in pages of their own; 256 KiB is a piece of a
+        // file.
         let lengths = [0, 1, 999, 1_001, 131_071, 131_072, 131_073, 262_144, 262_145, 3_000_001]
         func content(_ length: Int) -> Data {
             Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ length) })

@@ -17,6 +17,12 @@ struct BlobSource: Sendable {
     let keeper: Keeper
     let container: PersistentContainer
 
+    /// For an object that outlived its context: the newest commit, if that still names the blob.
+    static func newest(of container: PersistentContainer) -> BlobSource? {
+        guard let snapshot = try? container.newestSnapshot() else { return nil }
+        return BlobSource(keeper: .snapshot(snapshot), container: container)
+    }
+
     func open(_ reference: BlobReference) throws(StoreError) -> BlobReader {
         let reader: BlobReader?
         do throws(EngineError) {

@@ -41,10 +41,9 @@ extension ManagedObject {
     ) -> Blob? {
         let slot = checkedSlot(column.definition)
         track(keyPath(), slot)
-        guard case .blob(let reference)? = storage.core.context?.value(of: self, slot: slot) else {
-            return nil
-        }
-        return storage.core.context.map { $0.blob(for: reference) }
+        guard case .blob(let reference)? = looseValue(slot) else { return nil }
+        if let context = storage.core.context { return context.blob(for: reference) }
+        return Blob(reference: reference, source: .newest(of: storage.core.container))
     }
 
     /// Sets a blob attribute. For accessors only.
@@ -142,7 +141,7 @@ extension ManagedObject {
         let slot = definition.slot
         precondition(
             slot >= 0,
-            "\(Self.entityName).\(definition.name) is not in Columns, or columns is not a static let"
+            "\(Self.entityName).\(definition.name) is not in Columns, or columns is no static let"
         )
         return slot
     }

@@ -64,7 +64,8 @@ extension ManagedObjectContext {
         try takeNewRows(of: written, own)
     }
 
-    /// Of the objects that were new, those that somebody else holds enter the table; the others end.
+    /// Of the objects that were new, those that somebody else holds enter the table; the others
+    /// end.
     private func listLiving(_ objects: inout [AnyObject]) {
         for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
             guard let object = objects[index] as? any ManagedObject,
