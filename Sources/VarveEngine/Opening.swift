@@ -215,7 +215,7 @@ extension Engine {
 
     // MARK: Steps
 
-    private static func place(
+    static func place(
         _ location: StoreLocation
     ) throws(EngineError) -> (any StoreDirectory, String) {
         func plain(_ name: String) -> String {
@@ -329,7 +329,7 @@ extension Engine {
         }
     }
 
-    private static func openFile(
+    static func openFile(
         _ name: String,
         in directory: any StoreDirectory,
         _ isReadOnly: Bool

@@ -115,10 +115,47 @@ public final class RecordStore: Sendable {
         return steps
     }
 
-    private init(
+    /// Opens what an observer sees, with the schema that it has: for tools. Takes no lock, writes
+    /// nothing.
+    ///
+    /// - Returns: the store, and why it shows an earlier commit than the observer's newest; see
+    ///   `Engine.open(observing:options:delegate:)`.
+    public static func open(
+        observing observer: LogObserver,
+        options: RecordOptions = RecordOptions()
+    ) throws(RecordError) -> (store: RecordStore, failure: EngineError?) {
+        var failure: EngineError?
+        let store = try RecordStore(nil, options) { delegate throws(EngineError) in
+            let opened = try Engine.open(
+                observing: observer,
+                options: options.engine,
+                delegate: delegate
+            )
+            failure = opened.failure
+            return opened.engine
+        }
+        return (store, failure)
+    }
+
+    private convenience init(
         _ location: StoreLocation,
         _ declared: SchemaDescription?,
         _ options: RecordOptions
+    ) throws(RecordError) {
+        try self.init(declared, options) { delegate throws(EngineError) in
+            try Engine.open(
+                location,
+                mode: options.mode,
+                options: options.engine,
+                delegate: delegate
+            )
+        }
+    }
+
+    private init(
+        _ declared: SchemaDescription?,
+        _ options: RecordOptions,
+        _ makeEngine: (StoreDelegate) throws(EngineError) -> Engine
     ) throws(RecordError) {
         rowCache = RowCache(
             budgetBytes: options.unreferencedRowBytes,
@@ -127,14 +164,7 @@ public final class RecordStore: Sendable {
         delegate = StoreDelegate(rowCache)
         self.declared = declared
         schemas = Mutex(KnownSchemas())
-        do throws(EngineError) {
-            engine = try Engine.open(
-                location,
-                mode: options.mode,
-                options: options.engine,
-                delegate: delegate
-            )
-        } catch {
+        do throws(EngineError) { engine = try makeEngine(delegate) } catch {
             throw .engine(error)
         }
     }

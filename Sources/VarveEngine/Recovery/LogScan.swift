@@ -29,7 +29,7 @@ struct LogScan {
 
     /// The most bytes that a search for a frame reads backwards before it gives up.
     static let searchBytesMax: UInt64 = 1 << 30
-    private static let window: UInt64 = 1 << 20
+    static let window: UInt64 = 1 << 20
 
     // MARK: Bytes
 
@@ -58,7 +58,7 @@ struct LogScan {
         return decode(bytes, at: 0, offset: offset)
     }
 
-    private func decode(_ bytes: [UInt8], at position: Int, offset: UInt64) -> FrameHeader? {
+    func decode(_ bytes: [UInt8], at position: Int, offset: UInt64) -> FrameHeader? {
         guard FrameHeader.mayStart(bytes, at: position) else { return nil }
         do throws(FormatError) {
             let header = try FrameHeader(

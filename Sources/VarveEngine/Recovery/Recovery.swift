@@ -93,19 +93,19 @@ struct Recovery {
 
     // MARK: Chain
 
-    private struct Chain {
+    struct Chain {
         var proven: ScannedCommit
         var unproven: [ScannedCommit]
     }
 
-    private enum Verdict {
+    enum Verdict {
         case sound(Chain)
         case brokenBelowDurableEnd(FileOffset)
         case brokenTail
     }
 
     /// Follows the chain back to a frame that ends at or below the candidate's `durableEnd`.
-    private func chain(of candidate: ScannedCommit) throws(EngineError) -> Verdict {
+    func chain(of candidate: ScannedCommit) throws(EngineError) -> Verdict {
         let durableEnd = candidate.record.durableEnd
         var unproven: [ScannedCommit] = []
         var commit = candidate
@@ -126,7 +126,7 @@ struct Recovery {
     }
 
     /// From a proven commit back to the roots it stands on.
-    private func history(
+    func history(
         of proven: ScannedCommit
     ) throws(EngineError) -> (base: ScannedCommit, replay: [ScannedCommit]) {
         var replay: [ScannedCommit] = []

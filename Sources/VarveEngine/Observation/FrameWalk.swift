@@ -1,0 +1,161 @@
+// Single frames and all frames of a log, sound or not: for tools.
+//
+// Invariants
+// - A length is believed only from a header whose hash fits its place; else the walk looks for the
+//   next header that does. So every byte of the log belongs to one piece, and the walk ends.
+
+public import VarveBase
+public import VarveFormat
+
+/// One frame as an observer finds it.
+public struct ObservedFrame: Sendable {
+    /// Where it starts.
+    public let offset: FileOffset
+    /// Its header; the header's hash fits its place.
+    public let header: FrameHeader
+    /// Whether the payload is the one that was written.
+    public let isPayloadSound: Bool
+    /// Whether the word behind the payload is right.
+    public let isTailSound: Bool
+    /// The commit record of a sound commit frame.
+    public let record: CommitRecord?
+    /// The front of a page. Of a damaged one it is a hint only.
+    public let page: PageHeader?
+    /// The front of a value. Of a damaged one it is a hint only.
+    public let value: ValueHeader?
+    /// The frame's bytes as they are in the file.
+    public let bytes: [UInt8]
+    /// Length of the payload's uncompressed front.
+    public let frontLength: Int
+
+    /// The first byte behind it.
+    public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
+    /// Where the stored payload lies in `bytes`.
+    public var payload: Range<Int> {
+        let end = FrameHeader.length + Int(header.storedLength)
+        return FrameHeader.length..<min(end, max(bytes.count, FrameHeader.length))
+    }
+
+    /// What stands behind the payload's uncompressed front, decompressed.
+    ///
+    /// - Throws: `FormatError` when a length does not fit.
+    public func body() throws(FormatError) -> ByteReader {
+        let place = "frame \(offset.frameName)"
+        guard isPayloadSound else {
+            throw FormatError(
+                place: place,
+                field: "payload hash",
+                found: "another hash",
+                expected: "the hash of its payload"
+            )
+        }
+        let (bytes, range) = try Frame.body(
+            of: bytes,
+            payload: payload,
+            header: header,
+            frontLength: frontLength,
+            place: place
+        )
+        return ByteReader(bytes, range: range, place: place)
+    }
+}
+
+/// A part of a log, in the order of its bytes.
+public enum LogPiece: Sendable {
+    /// A frame whose header fits its place.
+    case frame(ObservedFrame)
+    /// Bytes that begin no frame, up to the next frame or to the end of the data.
+    case gap(Range<UInt64>)
+}
+
+extension LogObserver {
+    /// The frame at an offset, or nil when no header there fits its place.
+    ///
+    /// - Throws: `ioFailed`.
+    /// - Complexity: O(frame).
+    public func frame(at offset: FileOffset) throws(EngineError) -> ObservedFrame? {
+        guard let header = try scan.header(at: offset.rawValue),
+            let count = Int(exactly: header.frameLength)
+        else { return nil }
+        let bytes = try log.read(at: offset, count: count)
+        guard bytes.count == count else { return nil }
+        let payload = FrameHeader.length..<(FrameHeader.length + Int(header.storedLength))
+        let isSound =
+            FrameHash.xxh64(bytes, range: payload, seed: log.seed) == header.payloadHash
+        let tail = FrameHeader.tailWord(bytes, at: count - FrameHeader.tailLength)
+        var record: CommitRecord?
+        var page: PageHeader?
+        var value: ValueHeader?
+        var frontLength = 0
+        do throws(FormatError) {
+            switch header.kind {
+            case .delta, .tree, .checkpoint, .close:
+                if isSound {
+                    let limit = CommitRecord.fixedLength + CommitRecord.extraBytesMax
+                    let front = Array(bytes[payload.prefix(limit)])
+                    let decoded = try CommitRecord.decode(front, offset: offset)
+                    record = decoded.record
+                    frontLength = decoded.length
+                }
+            case .page:
+                page = try PageHeader(decoding: bytes, range: payload, place: "page")
+                frontLength = PageHeader.length
+            case .value:
+                value = try ValueHeader(decoding: bytes, range: payload, place: "value")
+                frontLength = ValueHeader.length
+            }
+        } catch {
+            // A front that cannot be read: the frame is told as it is, without it.
+        }
+        return ObservedFrame(
+            offset: offset,
+            header: header,
+            isPayloadSound: isSound,
+            isTailSound: tail == header.frameLength,
+            record: record,
+            page: page,
+            value: value,
+            bytes: bytes,
+            frontLength: frontLength
+        )
+    }
+
+    /// Every piece of the log in the order of its bytes, from `start` on, until `body` says stop.
+    ///
+    /// - Throws: `ioFailed`, and what `body` throws.
+    /// - Complexity: O(bytes of the log).
+    public func forEachPiece(
+        from start: FileOffset = FileHeader.logStart,
+        _ body: (LogPiece) throws -> Bool
+    ) throws {
+        var position = max(start.rawValue, FileHeader.logStart.rawValue)
+        while position < dataEnd {
+            if let frame = try frame(at: FileOffset(position)) {
+                guard try body(.frame(frame)) else { return }
+                position = frame.end.rawValue
+            } else {
+                let next = try nextHeader(after: position)
+                guard try body(.gap(position..<next)) else { return }
+                position = next
+            }
+        }
+    }
+
+    /// The next offset with a header that fits, or the end of the data.
+    private func nextHeader(after position: UInt64) throws(EngineError) -> UInt64 {
+        var from = (position & ~7) + FrameHeader.alignment
+        while from < dataEnd {
+            let count = Int(min(LogScan.window, dataEnd - from))
+            let bytes = try log.read(at: FileOffset(from), count: count + FrameHeader.length)
+            var at = 0
+            while at < count {
+                if scan.decode(bytes, at: at, offset: from + UInt64(at)) != nil {
+                    return from + UInt64(at)
+                }
+                at += Int(FrameHeader.alignment)
+            }
+            from += UInt64(count + 7) & ~7
+        }
+        return dataEnd
+    }
+}

@@ -1,0 +1,102 @@
+// The state that an observer found, as an engine that only reads.
+//
+// Invariants
+// - The state is that of the observer's tail, or of the last commit before one that cannot be
+//   applied; nothing that is damaged is guessed.
+
+internal import Synchronization
+public import VarveBase
+public import VarveFormat
+internal import VarveIO
+
+extension Engine {
+    /// Opens what an observer sees, for reading only: same file, same moment, no lock.
+    ///
+    /// - Returns: the engine, and why it shows an earlier commit than the observer's newest one:
+    ///   the damage that keeps later commits from being applied. Nil when it shows the newest.
+    /// - Throws: `damaged` when no state can be built at all, `ioFailed`.
+    /// - Complexity: O(log bytes since the last checkpoint).
+    public static func open(
+        observing observer: LogObserver,
+        options: EngineOptions = EngineOptions(),
+        delegate: any EngineDelegate
+    ) throws(EngineError) -> (engine: Engine, failure: EngineError?) {
+        guard let recovered = observer.recovered else {
+            throw observer.failure ?? .damaged("the log holds no sound commit")
+        }
+        let counters = EngineCounters()
+        let nodes = NodeStore(
+            log: observer.log,
+            budget: options.nodeCacheBytes,
+            counters: counters
+        )
+        let replay = Replay(
+            nodes: nodes,
+            delegate: delegate,
+            options: options,
+            counters: counters,
+            stamp: TreeNode.cleanStamp + 1
+        )
+        var state = try replay.state(of: recovered.effectiveBase)
+        var failure: EngineError?
+        for commit in recovered.effectiveReplay {
+            do throws(EngineError) {
+                state = try replay.apply(commit, to: state)
+            } catch {
+                guard error.code == .damaged else { throw error }
+                failure = error
+                break
+            }
+        }
+        let log = LogWriter(
+            file: observer.file,
+            seed: observer.header.fileSeed,
+            options: options,
+            counters: counters,
+            end: recovered.newest.end,
+            durableEnd: recovered.durableEnd,
+            lastCommit: recovered.proven.offset,
+            lastCommitHash: recovered.proven.header.payloadHash,
+            checkpoint: recovered.base.offset
+        )
+        let engine = Engine(
+            directory: observer.directory,
+            fileName: observer.fileName,
+            header: observer.header,
+            options: options,
+            delegate: delegate,
+            nodes: nodes,
+            counters: counters,
+            blobStore: BlobStore(files: observer.blobs),
+            isReadOnly: true,
+            state: state,
+            writer: WriterState(
+                status: .open,
+                log: log,
+                epoch: recovered.newest.record.epoch,
+                liveBytes: recovered.newest.record.liveBytes,
+                lock: nil,
+                file: observer.file,
+                isDirty: false,
+                isClosedCleanly: recovered.isClosed
+            ),
+            nextObjectID: max(recovered.newest.record.objectIDHighWater, 1)
+        )
+        return (engine, failure)
+    }
+}
+
+extension Snapshot {
+    /// The index entries that the stored schema derives from a row of this commit.
+    ///
+    /// - Throws: `FormatError` when the row cannot be read.
+    public func deriveEntries(
+        entity: EntityID,
+        object: ObjectID,
+        row: [UInt8],
+        emit: (TreeID, [UInt8]) -> Void
+    ) throws(FormatError) {
+        guard let deriver = state.deriver else { return }
+        try deriver.entries(entity: entity, object: object, row: row, changed: nil, emit: emit)
+    }
+}
