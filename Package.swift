@@ -15,6 +15,7 @@ let package = Package(
     products: [
         .library(name: "Varve", targets: ["Varve"]),
         .library(name: "VarveObjects", targets: ["VarveObjects"]),
+        .library(name: "VarveInspection", targets: ["VarveInspection"]),
         .library(name: "VarveTesting", targets: ["VarveTesting"]),
     ],
     traits: [
@@ -37,6 +38,10 @@ let package = Package(
         .target(name: "VarveEngine", dependencies: ["VarveFormat", "VarveIO", "VarveBase"]),
         .target(name: "VarveRecords", dependencies: ["VarveEngine", "VarveFormat", "VarveBase"]),
         .target(name: "VarveObjects", dependencies: ["VarveRecords", "VarveEngine", "VarveBase"]),
+        .target(
+            name: "VarveInspection",
+            dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+        ),
         .macro(
             name: "VarveMacros",
             dependencies: [
@@ -80,6 +85,10 @@ let package = Package(
         .testTarget(
             name: "VarveRecordsTests",
             dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+        ),
+        .testTarget(
+            name: "VarveInspectionTests",
+            dependencies: ["VarveInspection", "VarveTesting", "VarveIO"]
         ),
         .testTarget(
             name: "VarveObjectsTests",

@@ -52,7 +52,7 @@ public final class RecordSchema: Sendable {
     }
 
     /// All entities, hidden ones included, by number.
-    var all: [RecordEntity] { byID.values.sorted { $0.id < $1.id } }
+    public var all: [RecordEntity] { byID.values.sorted { $0.id < $1.id } }
 }
 
 /// One entity of a store.
