@@ -69,7 +69,8 @@ let package = Package(
         .target(
             name: "VarveTesting",
             dependencies: [
-                "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveBase",
+                "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO",
+                "VarveBase",
             ]
         ),
 

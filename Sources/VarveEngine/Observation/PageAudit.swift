@@ -123,13 +123,21 @@ public struct KnownValue: Sendable {
     /// Where it lies.
     public let place: ValuePlace
 
+    /// What a key of `TreeID.largeValues` names.
+    public static func key(
+        _ key: [UInt8]
+    ) throws(FormatError) -> (entity: EntityID, object: ObjectID, column: ColumnID) {
+        var reader = ByteReader(key, place: "large value key")
+        let entity = EntityID(try reader.u16("entity").byteSwapped)
+        let object = ObjectID(try reader.u64("object").byteSwapped)
+        let column = ColumnID(try reader.u16("column").byteSwapped)
+        try reader.finish("large value key")
+        return (entity, object, column)
+    }
+
     /// Reads an entry of `TreeID.largeValues`.
     public init(key: [UInt8], value: [UInt8]) throws(FormatError) {
-        var reader = ByteReader(key, place: "large value key")
-        entity = EntityID(try reader.u16("entity").byteSwapped)
-        object = ObjectID(try reader.u64("object").byteSwapped)
-        column = ColumnID(try reader.u16("column").byteSwapped)
-        try reader.finish("large value key")
+        (entity, object, column) = try Self.key(key)
         var places = ByteReader(value, place: "large value")
         place = try ValuePlace(from: &places, below: FileOffset(.max))
         try places.finish("large value")

@@ -1,0 +1,262 @@
+// The check of a store: which steps, in which order.
+//
+// Invariants
+// - Memory is bounded: sums instead of lists, one page a level, at most 1,000 problems.
+// - A problem names the frame at fault where there is one; what damage hides is said to be not
+//   checked, never called sound.
+// - "Sound" is said only when every step of the level ran to its end.
+
+import VarveBase
+import VarveEngine
+import VarveFormat
+import VarveRecords
+
+extension StoreObserver {
+    /// Checks the store.
+    ///
+    /// - Parameters:
+    ///   - progress: called now and then with the bytes checked and the problems found so far;
+    ///     false ends the check, which is then not complete.
+    /// - Throws: `ioFailed`. Damage is an answer, not an error.
+    /// - Complexity: O(bytes of the newest commit); with `full` O(file and blobs).
+    public func verify(
+        level: VerifyLevel = .normal,
+        progress: (UInt64, Int) -> Bool = { _, _ in true }
+    ) throws(InspectionError) -> VerifyReport {
+        var report = VerifyReport(level: level)
+        report.commit = shownCommit
+        // 1. Both copies of the file header.
+        checkHeaders(&report)
+        // 2. The end of the log, as recovery reads it.
+        checkTail(&report)
+        // 3. Every page of the newest commit, against its parent.
+        let pages = try withoutActuallyEscaping(progress) { progress throws(InspectionError) in
+            try checkPages(&report, progress)
+        }
+        // 4. What the pages say, as far as they can be read.
+        if level != .quick, report.isComplete, let snapshot = state?.snapshot {
+            try withoutActuallyEscaping(progress) { progress throws(InspectionError) in
+                var checks = ContentChecks(
+                    observer: self,
+                    snapshot: snapshot,
+                    damagedTrees: pages,
+                    level: level,
+                    progress: progress,
+                    report: report
+                )
+                try checks.run()
+                report = checks.report
+            }
+        }
+        // 5. Every frame of the file.
+        if level == .full, report.isComplete {
+            try withoutActuallyEscaping(progress) { progress throws(InspectionError) in
+                try checkFrames(&report, progress)
+            }
+        }
+        return report
+    }
+
+    private func checkHeaders(_ report: inout VerifyReport) {
+        report.bytes += UInt64(2 * FileHeader.length)
+        for copy in log.damagedHeaders {
+            report.add(
+                VerifyProblem(
+                    kind: .damaged,
+                    subject: "copy of the file header",
+                    place: copy.rawValue,
+                    bytes: UInt64(FileHeader.length),
+                    isNeeded: true,
+                    message: "its hash is wrong; the other copy is sound, so the store opens"
+                )
+            )
+        }
+    }
+
+    // MARK: The tail
+
+    private func checkTail(_ report: inout VerifyReport) {
+        if let failure = log.failure {
+            var problem = VerifyProblem(
+                kind: .damaged,
+                subject: "commit frame",
+                place: failure.place?.rawValue,
+                isNeeded: true,
+                message: failure.message
+            )
+            if let place = failure.place, let frame = try? log.frame(at: place) {
+                problem.subject = frame.header.kind.label
+                problem.bytes = frame.header.frameLength
+                if !frame.isPayloadSound {
+                    problem.details.append("its header is sound, its payload's hash is wrong")
+                }
+            } else if failure.place != nil {
+                problem.details.append("its header does not fit its place")
+            }
+            problem.details.append(
+                report.commit.map {
+                    "the newest commit that stands on sound frames is \(Spelling.commit($0)); "
+                        + "what follows is about that one"
+                } ?? "no commit stands on sound frames"
+            )
+            report.add(problem)
+        }
+        guard let tail = log.tail else { return }
+        report.bytes += tail.replayed.reduce(tail.base.header.frameLength) {
+            $0 + $1.header.frameLength
+        }
+        if log.failure == nil {
+            let behind = log.dataEnd - min(log.dataEnd, tail.newest.end.rawValue)
+            if behind > 0 {
+                report.notes.append(
+                    "\(behind) bytes at \(Spelling.place(tail.newest.end.rawValue)) behind the "
+                        + "newest commit are a torn write; they count for nothing"
+                )
+            }
+            if !tail.isClosed && tail.newest.end > tail.durableEnd {
+                report.notes.append(
+                    "nothing behind the newest commit proves yet that it was synced: the store is "
+                        + "open, or was not closed"
+                )
+            }
+        }
+        if log.failure == nil, let stateFailure, let shown = report.commit {
+            report.notChecked.append(
+                "commits behind \(Spelling.commit(shown)): their row changes need what is damaged "
+                    + "(\(stateFailure.message))"
+            )
+        }
+    }
+
+    // MARK: Pages
+
+    /// Walks every stored tree. Returns the trees with damage and the damaged pages.
+    private func checkPages(
+        _ report: inout VerifyReport,
+        _ progress: (UInt64, Int) -> Bool
+    ) throws(InspectionError) -> [TreeID: [AuditedPage]] {
+        var damaged: [TreeID: [AuditedPage]] = [:]
+        for root in log.tail?.roots ?? [] where report.isComplete {
+            _ = try engine { () throws(EngineError) in
+                try log.audit(root) { page, error in
+                    report.bytes += page.address.frameLength
+                    report.pages += 1
+                    if let error {
+                        damaged[page.tree, default: []].append(page)
+                        report.add(problem(page, error))
+                    }
+                    if !progress(report.bytes, report.problems.count) { report.isComplete = false }
+                    return report.isComplete
+                }
+            }
+        }
+        return damaged
+    }
+
+    private func problem(_ page: AuditedPage, _ error: EngineError) -> VerifyProblem {
+        let place = page.address.offset
+        var problem = VerifyProblem(
+            kind: .damaged,
+            subject: (page.level == 0 ? "leaf of " : "inner page of ") + names.name(page.tree),
+            place: place.rawValue,
+            bytes: page.address.frameLength,
+            isNeeded: true,
+            message: error.message,
+            rows: page.rows
+        )
+        if let frame = try? log.frame(at: place), let front = frame.page {
+            problem.details.append(
+                "it says it was written by \(Spelling.commit(front.commit.rawValue))"
+            )
+        }
+        let isWhole = page.low.isEmpty && page.high == nil
+        if isWhole {
+            problem.details.append("it is the root: nothing of the tree can be reached without it")
+        } else {
+            let low = page.low.isEmpty ? "the beginning" : key(page.low, of: page.tree)
+            let high = page.high.map { key($0, of: page.tree) } ?? "the end"
+            problem.details.append("it held the keys from \(low) up to \(high)")
+        }
+        if let entity = names.indexes[page.tree] {
+            problem.details.append(
+                "rows of \(entity.name) are not touched: an index follows from its rows"
+            )
+        }
+        return problem
+    }
+
+    // MARK: Every frame
+
+    private func checkFrames(
+        _ report: inout VerifyReport,
+        _ progress: (UInt64, Int) -> Bool
+    ) throws(InspectionError) {
+        var known = Set(report.problems.compactMap(\.place))
+        var checked = report.bytes
+        try frames { entry in
+            report.frames += 1
+            checked += entry.bytes
+            switch entry.classification {
+            case .damaged where known.insert(entry.place).inserted:
+                report.add(
+                    VerifyProblem(
+                        kind: .damaged,
+                        subject: entry.what,
+                        place: entry.place,
+                        bytes: entry.bytes,
+                        isNeeded: false,
+                        message: entry.kind == "GAP"
+                            ? "no frame begins here" : "the payload's hash is wrong",
+                        details: ["the newest commit does not need it"]
+                    )
+                )
+            case .void:
+                report.notes.append(
+                    "\(entry.bytes) bytes at \(Spelling.place(entry.place)) are a torn write that "
+                        + "counts for nothing (\(entry.what))"
+                )
+            default: break
+            }
+            if !progress(checked, report.problems.count) { report.isComplete = false }
+            return report.isComplete
+        }
+        report.bytes = log.fileSize
+        try checkChain(&report)
+    }
+
+    /// Numbers go up by one, `durableEnd` never goes back.
+    private func checkChain(_ report: inout VerifyReport) throws(InspectionError) {
+        guard var frame = log.tail?.newest else { return }
+        while true {
+            let newer = frame
+            let before = try engine { () throws(EngineError) in try log.commit(before: newer) }
+            guard let before else { return }
+            let step =
+                newer.record.number.rawValue
+                - min(
+                    before.record.number.rawValue,
+                    newer.record.number.rawValue
+                )
+            let isSettle = newer.header.flags.contains(.settle)
+            let fits =
+                newer.header.flags.contains(.carriesChanges)
+                ? (step == 1 || (isSettle && step >= 1)) : step == 0
+            if !fits || before.record.durableEnd > newer.record.durableEnd {
+                report.add(
+                    VerifyProblem(
+                        kind: .inconsistent,
+                        subject: newer.header.kind.label,
+                        place: newer.offset.rawValue,
+                        bytes: newer.header.frameLength,
+                        isNeeded: false,
+                        message: fits
+                            ? "it says that less was synced than the commit before it"
+                            : "commit \(newer.record.number.rawValue) follows "
+                                + "\(before.record.number.rawValue)"
+                    )
+                )
+            }
+            frame = before
+        }
+    }
+}
