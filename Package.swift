@@ -89,7 +89,7 @@ let package = Package(
         ),
         .testTarget(
             name: "VarveInspectionTests",
-            dependencies: ["VarveInspection", "VarveTesting", "VarveIO"]
+            dependencies: ["VarveInspection", "VarveTesting"]
         ),
         .testTarget(
             name: "VarveObjectsTests",

@@ -252,14 +252,10 @@ private struct Survey {
     mutating func add(_ piece: LogPiece) throws(InspectionError) -> [FrameEntry] {
         switch piece {
         case .gap(let range):
-            pending.append(
-                FrameEntry(
-                    place: range.lowerBound,
-                    bytes: range.upperBound - range.lowerBound,
-                    kind: "GAP",
-                    classification: .damaged
-                )
-            )
+            pending.append(Self.entry(range, "GAP"))
+            return []
+        case .zeros(let range):
+            pending.append(Self.entry(range, "ZEROS"))
             return []
         case .frame(let frame):
             guard frame.isPayloadSound else {
@@ -275,6 +271,16 @@ private struct Survey {
         }
     }
 
+    /// Doubtful bytes are taken for damage until a commit says otherwise.
+    private static func entry(_ range: Range<UInt64>, _ kind: String) -> FrameEntry {
+        FrameEntry(
+            place: range.lowerBound,
+            bytes: range.upperBound - range.lowerBound,
+            kind: kind,
+            classification: .damaged
+        )
+    }
+
     /// A sound commit says which bytes before it count for nothing.
     private mutating func resolve(
         _ record: CommitRecord,
@@ -287,9 +293,13 @@ private struct Survey {
         }
         for index in pending.indices where pending[index].classification == .damaged {
             let end = pending[index].place + pending[index].bytes
-            if let before, before.end.rawValue <= pending[index].place,
-                end <= record.bodyStart.rawValue
-            {
+            let previous = frame.header.previousCommit.rawValue
+            // Zeros are the room that a writer leaves, unless a frame is known to have been there.
+            let isRoom =
+                pending[index].kind == "ZEROS"
+                && !(pending[index].place..<end).contains(previous)
+            let isBehind = before.map { $0.end.rawValue <= pending[index].place } ?? false
+            if end <= record.bodyStart.rawValue, isRoom || isBehind {
                 pending[index].classification = .void
             }
         }

@@ -3,7 +3,8 @@
 //   filter     = comparison { "&&" comparison }
 //   comparison = path operator literal
 //   path       = name { "." name }      "id" is the object itself; "tags.count", "data.length"
-//   operator   = == = != < <= > >= CONTAINS BEGINSWITH ENDSWITH, the last three with [c] to ignore case
+//   operator   = == = != < <= > >= CONTAINS BEGINSWITH ENDSWITH
+//                the last three with [c] to ignore case
 //   literal    = number, "text" or 'text', true, false, null, a date, Entity:number
 //
 // A literal is read as the type of its attribute, so that dates and UUIDs need no quotes.

@@ -205,7 +205,7 @@ public enum Spelling {
         let wanted = Array(wrong.lowercased())
         let scored = names.map { ($0, distance(wanted, Array($0.lowercased()))) }
         guard let best = scored.min(by: { ($0.1, $0.0) < ($1.1, $1.0) }) else { return nil }
-        return best.1 <= max(1, wanted.count / 3) ? best.0 : nil
+        return best.1 <= max(1, (wanted.count + 1) / 3) ? best.0 : nil
     }
 
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
@@ -227,7 +227,7 @@ public enum Spelling {
 extension Int64 {
     /// Division that rounds down, so that the remainder is never negative.
     fileprivate func flooredQuotient(by divisor: Int64) -> (Int64, Int64) {
-        let remainder = (self % divisor + divisor) % divisor
-        return ((self - remainder) / divisor, remainder)
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }

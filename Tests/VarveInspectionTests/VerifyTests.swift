@@ -2,7 +2,6 @@
 
 import Foundation
 import Testing
-import VarveEngine
 import VarveTesting
 
 @testable import VarveInspection
@@ -11,15 +10,15 @@ import VarveTesting
     @Test(arguments: VerifyLevel.allCases) func `An intact store verifies clean`(
         level: VerifyLevel
     ) throws {
-        for books in [0, 40, 400] {
+        for books in [4, 200] {
             for isClosed in [true, false] {
                 let sample = try Sample(books: books, isClosed: isClosed)
                 let report = try sample.observer().verify(level: level)
                 #expect(report.problems == [], "\(books) books, closed: \(isClosed)")
                 #expect(report.notChecked == [])
                 #expect(report.isComplete)
-                // Three authors' worth of rows, books, loans and three links.
-                if level != .quick, books > 0 {
+                // Authors, books, loans, and three links between books.
+                if level != .quick {
                     #expect(report.rows == UInt64(5 + books + books * 2 + 3))
                     #expect(report.blobs == 2)
                     #expect(report.values == 1)
@@ -28,8 +27,22 @@ import VarveTesting
         }
     }
 
+    @Test func `An empty store verifies clean`() throws {
+        let place = try TemporaryStore("Library")
+        let schema = SchemaDescription(version: 1, entities: [])
+        let store = try RecordStore.open(
+            .file(directory: place.folder.path, name: "Library"),
+            schema: schema
+        )
+        #expect(try StoreObserver.open(place.url.path).verify(level: .full).isSound)
+        try store.close()
+        let observer = try StoreObserver.open(place.url.path)
+        #expect(try observer.verify(level: .full).isSound)
+        #expect(try observer.info().entities == [])
+    }
+
     @Test func `A flipped bit in any frame is told by exactly that frame`() throws {
-        let sample = try Sample(books: 400)
+        let sample = try Sample(books: 200)
         let frames = try sample.frames()
         #expect(Set(frames.map(\.kind)).isSuperset(of: ["DELTA", "TREE", "CKPT", "PAGE", "VALUE"]))
         #expect(frames.filter { $0.classification == .live }.count > 20)
@@ -39,7 +52,7 @@ import VarveTesting
                 let report = try sample.damaged(at: offset) { try $0.verify(level: .full) }
                 let comment =
                     "\(frame.kind) \(frame.what) p@\(String(frame.place, radix: 16)): \(report)"
-                if frame.kind == "CLOSE" {
+                if frame.kind == "CLOSE", offset > frame.place + 31 {
                     // The last frame, without a witness: a torn write, as recovery takes it.
                     #expect(report.notes.contains { $0.contains(Spelling.place(frame.place)) })
                     #expect(report.problems.isEmpty, Comment(rawValue: comment))
@@ -52,7 +65,7 @@ import VarveTesting
     }
 
     @Test func `Frames that the newest commit needs are found without reading all`() throws {
-        let sample = try Sample(books: 400)
+        let sample = try Sample(books: 200)
         for frame in try sample.frames() where frame.classification == .live {
             guard frame.kind != "CLOSE" else { continue }
             let report = try sample.damaged(at: frame.place + 33) { try $0.verify() }
@@ -62,7 +75,7 @@ import VarveTesting
     }
 
     @Test func `A damaged leaf tells which objects it held`() throws {
-        let sample = try Sample(books: 400)
+        let sample = try Sample(books: 200)
         let leaf = try #require(
             try sample.frames().last {
                 $0.classification == .live && $0.tree == "Loan" && $0.level == 0
@@ -134,7 +147,7 @@ import VarveTesting
     }
 
     @Test func `A check that is told to stop is not complete`() throws {
-        let sample = try Sample(books: 400)
+        let sample = try Sample(books: 200)
         for steps in [0, 3, 20, 60] {
             var calls = 0
             let report = try sample.observer().verify(level: .full) { _, _ in

@@ -66,6 +66,8 @@ public enum LogPiece: Sendable {
     case frame(ObservedFrame)
     /// Bytes that begin no frame, up to the next frame or to the end of the data.
     case gap(Range<UInt64>)
+    /// Zeros between frames: a writer leaves them behind doubtful bytes.
+    case zeros(Range<UInt64>)
 }
 
 extension LogObserver {
@@ -134,11 +136,28 @@ extension LogObserver {
                 guard try body(.frame(frame)) else { return }
                 position = frame.end.rawValue
             } else {
-                let next = try nextHeader(after: position)
-                guard try body(.gap(position..<next)) else { return }
+                let zeros = try endOfZeros(from: position)
+                let next = zeros > position ? zeros : try nextHeader(after: position)
+                let range = position..<next
+                guard try body(zeros > position ? .zeros(range) : .gap(range)) else { return }
                 position = next
             }
         }
+    }
+
+    /// The first word at or behind `position` that is not zero, or the end of the data.
+    private func endOfZeros(from position: UInt64) throws(EngineError) -> UInt64 {
+        var from = position
+        while from < dataEnd {
+            let count = Int(min(LogScan.window, dataEnd - from))
+            let bytes = try log.read(at: FileOffset(from), count: count)
+            if let first = bytes.firstIndex(where: { $0 != 0 }) {
+                return max(position, (from + UInt64(first)) & ~7)
+            }
+            guard bytes.count == count else { break }
+            from += UInt64(count)
+        }
+        return dataEnd
     }
 
     /// The next offset with a header that fits, or the end of the data.

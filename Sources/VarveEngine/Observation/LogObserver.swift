@@ -3,7 +3,8 @@
 // Invariants
 // - Nothing is written, created, locked or mended; the file is opened for reading only.
 // - What recovery accepts is what an opening would accept: the same code decides.
-// - The file is looked at as it was when the observer opened it: what is appended later is not seen.
+// - The file is looked at as it was when the observer opened it: what is appended later is not
+//   seen.
 
 public import VarveBase
 public import VarveFormat

@@ -119,7 +119,7 @@ struct ContentChecks {
                 report.add(
                     problem(
                         "row \(names.object(entity.id, object))",
-                        "it says that commit \(row.version.rawValue) changed it, which is not there",
+                        "it names commit \(row.version.rawValue), which is not there",
                         objects: [names.object(entity.id, object)]
                     )
                 )
@@ -456,7 +456,7 @@ struct ContentChecks {
             )
         } else {
             report.notes.append(
-                "\(name) leads \(count) times to an object that is not there, such as \(dangling[0]); "
+                "\(name) leads \(count) times to an object that is not there, as \(dangling[0]); "
                     + "nothing clears it when that object is deleted"
             )
         }

@@ -210,7 +210,7 @@ extension StoreObserver {
                         details: ["the newest commit does not need it"]
                     )
                 )
-            case .void:
+            case .void where entry.kind != "ZEROS":
                 report.notes.append(
                     "\(entry.bytes) bytes at \(Spelling.place(entry.place)) are a torn write that "
                         + "counts for nothing (\(entry.what))"

@@ -1,0 +1,109 @@
+// varve verify: is the store damaged, where, and what does that hide.
+
+import ArgumentParser
+import Foundation
+import VarveInspection
+
+struct Verify: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Checks the store; 0: sound, 1: something is wrong, 2: not finished.",
+        discussion: """
+            By default every page of the newest commit, rows against indexes both ways, \
+            relationships, large values, and that blobs are there with their length.
+            """
+    )
+
+    @OptionGroup var common: CommonOptions
+
+    @Flag(help: "Only header, tail and pages.") var quick = false
+    @Flag(help: "Also every frame of the file, and the digest of every blob.") var full = false
+    @Option(help: ArgumentHelp("Stop after so many seconds, with code 2.", valueName: "seconds"))
+    var timeLimit: Double?
+
+    func validate() throws {
+        if quick && full { throw ValidationError("--quick and --full exclude each other") }
+    }
+
+    func run() throws {
+        let level: VerifyLevel = quick ? .quick : full ? .full : .normal
+        let clock = ContinuousClock()
+        let start = clock.now
+        let observer = try StoreObserver.open(common.store)
+        let showsProgress = isatty(STDERR_FILENO) == 1 && !common.json
+        var lastShown = start
+        var hasLine = false
+        let report = try observer.verify(level: level) { bytes, problems in
+            let now = clock.now
+            if showsProgress, now - lastShown > .milliseconds(500) {
+                lastShown = now
+                hasLine = true
+                let text = "verify  \(Spelling.size(bytes))  \(problems) problems"
+                FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+            }
+            guard let timeLimit else { return true }
+            return now - start < .seconds(timeLimit)
+        }
+        if hasLine { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if common.json {
+            Output.line(report.json.text)
+        } else {
+            print(report, seconds: clock.now - start)
+        }
+        if !report.isSound { throw ExitStatus.found.code }
+        if !report.isComplete { throw ExitStatus.incomplete.code }
+    }
+
+    private func print(_ report: VerifyReport, seconds: Duration) {
+        let style = common.style
+        let commit = report.commit.map { Spelling.commit($0) } ?? "no commit"
+        Output.line(
+            (report.level == .normal ? "verify" : "verify --\(report.level.rawValue)")
+                + "  \(commit)  "
+                + "\(Spelling.size(report.bytes))  \(report.pages) pages  \(report.rows) rows  "
+                + "\(report.indexEntries) index entries  \(report.values) large values  "
+                + "\(report.blobs) blobs"
+                + (report.frames > 0 ? "  \(report.frames) frames" : "")
+        )
+        let count = report.problems.count + report.problemsLeftOut
+        if count == 0 {
+            Output.line(
+                report.isComplete
+                    ? style.green("SOUND") : "no problem so far; the check was not finished"
+            )
+        } else {
+            Output.line(style.red("\(count) PROBLEM\(count == 1 ? "" : "S")"))
+        }
+        for problem in report.problems {
+            let place = problem.place.map { Spelling.place($0) + "  " } ?? ""
+            let bytes = problem.bytes.map { ", \($0) bytes" } ?? ""
+            let need = problem.isNeeded ? "" : ", not needed by the newest commit"
+            Output.line(
+                "  " + style.bold("\(place)\(Spelling.escaped(problem.subject))")
+                    + "\(bytes)  \(problem.kind.rawValue)\(need)"
+            )
+            Output.line("    \(Spelling.escaped(problem.message))")
+            if let text = Self.objects(problem) { Output.line("    \(text)") }
+            for detail in problem.details { Output.line("    \(Spelling.escaped(detail))") }
+        }
+        if report.problemsLeftOut > 0 {
+            Output.line("  and \(report.problemsLeftOut) more problems")
+        }
+        for text in report.notChecked {
+            Output.line("not checked  \(Spelling.escaped(text))")
+        }
+        for text in report.notes { Output.line("note  \(Spelling.escaped(text))") }
+    }
+
+    /// "held 143 entries, Loan:1043906 … Loan:1044048"
+    private static func objects(_ problem: VerifyProblem) -> String? {
+        var parts: [String] = []
+        if let rows = problem.rows { parts.append("\(rows) entries cannot be reached") }
+        if let first = problem.objects.first, let last = problem.objects.last {
+            parts.append(
+                problem.objects.count <= 3
+                    ? problem.objects.joined(separator: ", ") : "\(first) … \(last)"
+            )
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: ": ")
+    }
+}
