@@ -20,26 +20,40 @@ struct SwiftCompiler: Sendable {
 
     /// Nil when the modules are not where this build keeps them.
     init?() {
-        let near =
-            CommandLine.arguments.filter { $0.contains(".xctest") }
-            + [CommandLine.arguments[0], Bundle.main.bundlePath]
-        var found: URL?
-        for path in near {
-            var folder = URL(filePath: path).standardizedFileURL
-            while folder.path.count > 1, found == nil {
-                folder.deleteLastPathComponent()
-                let modules = folder.appending(path: "Modules/VarveObjects.swiftmodule")
-                if FileManager.default.fileExists(atPath: modules.path) { found = folder }
-            }
+        // A bundle with macros in it is built for the host, beside the modules of other products:
+        // those of this bundle are the ones built last.
+        let found = Self.buildFolders.flatMap { folder in
+            ["", "-tool"].map { suffix in (folder, suffix) }
+        }.compactMap { folder, suffix -> (folder: URL, suffix: String, built: Date)? in
+            let module = folder.appending(path: "Modules\(suffix)/VarveObjects.swiftmodule")
+            let values = try? module.resourceValues(forKeys: [.contentModificationDateKey])
+            return (values?.contentModificationDate).map { (folder, suffix, $0) }
         }
-        guard let build = found else { return nil }
+        guard let newest = found.max(by: { $0.built < $1.built }) else { return nil }
+        let build = newest.folder.path
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         search = [
-            "-I", build.appending(path: "Modules").path,
-            "-Xcc", "-fmodule-map-file=\(build.path)/CVarve.build/module.modulemap",
+            "-I", "\(build)/Modules\(newest.suffix)",
+            "-Xcc", "-fmodule-map-file=\(build)/CVarve\(newest.suffix).build/module.modulemap",
             "-Xcc", "-fmodule-map-file=\(root.path)/Sources/CLZ4/module.modulemap",
         ]
+    }
+
+    /// The folders above the running test bundle.
+    private static var buildFolders: [URL] {
+        let bundles =
+            CommandLine.arguments.filter { $0.contains(".xctest") }
+            + [CommandLine.arguments[0], Bundle.main.bundlePath]
+        var folders: [URL] = []
+        for path in bundles {
+            var folder = URL(filePath: path).standardizedFileURL
+            while folder.path.count > 1 {
+                folder.deleteLastPathComponent()
+                if !folders.contains(folder) { folders.append(folder) }
+            }
+        }
+        return folders
     }
 
     /// Compiles `files` as one module of an app in Swift 6 mode and throws the object code away.
