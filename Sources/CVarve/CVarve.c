@@ -1,3 +1,4 @@
+// System calls and constants that Swift cannot reach.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -18,7 +18,8 @@ public struct UniqueViolation: Hashable, Sendable {
     public let objects: [ObjectID]
 }
 
-/// An error of the records layer. Boxed, so that a throwing accessor returns its value in registers.
+/// An error of the records layer. Boxed, so that a throwing accessor returns its value in
+/// registers.
 public indirect enum RecordError: Error, Sendable {
     /// The engine failed.
     case engine(EngineError)
@@ -76,7 +77,8 @@ extension RecordError: CustomStringConvertible {
         case .notUnique(let violations):
             "not unique: "
                 + violations.map { violation in
-                    "\(violation.entityName)(\(violation.properties.joined(separator: ", "))) of objects "
+                    "\(violation.entityName)(\(violation.properties.joined(separator: ", "))) "
+                        + "of objects "
                         + violation.objects.map { "\($0.rawValue)" }.joined(separator: ", ")
                 }.joined(separator: "; ")
         case .missingValue(let entity, let property, let object):

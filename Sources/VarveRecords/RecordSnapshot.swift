@@ -2,7 +2,8 @@
 //
 // Invariants
 // - Everything read shows the same commit, cached rows included.
-// - Row cache first, then the store; what is read for an object goes into the cache before it is used.
+// - Row cache first, then the store; what is read for an object goes into the cache before it is
+//   used.
 
 public import VarveBase
 public import VarveEngine
@@ -31,8 +32,8 @@ public final class RecordSnapshot: Sendable {
 
     // MARK: Rows
 
-    /// One row: from the cache, else from the store, which counts in `storeReads`. With `pin` the caller owes
-    /// the row cache one `unpin`.
+    /// One row: from the cache, else from the store, which counts in `storeReads`. With `pin` the
+    /// caller owes the row cache one `unpin`.
     public func row(
         _ entity: EntityID,
         _ id: ObjectID,
@@ -65,11 +66,13 @@ public final class RecordSnapshot: Sendable {
         return nil
     }
 
-    /// Rows of IDs in any order, nil where there is none. Those not in the cache are read in one pass.
+    /// Rows of IDs in any order, nil where there is none. Those not in the cache are read in one
+    /// pass.
     ///
     /// - Parameters:
     ///   - pin: whether the caller wants the rows kept; it then owes one `unpin` for each.
-    ///   - counting: false for rows that the caller has just written: they are no reads of the store.
+    ///   - counting: false for rows that the caller has just written: they are no reads of the
+    ///     store.
     public func rows(
         _ entity: EntityID,
         _ ids: [ObjectID],
@@ -108,8 +111,8 @@ public final class RecordSnapshot: Sendable {
         return rows
     }
 
-    /// Reads rows into the cache, in the given order, as long as they fit its budget; never evicts one that
-    /// this call has put in.
+    /// Reads rows into the cache, in the given order, as long as they fit its budget; never evicts
+    /// one that this call has put in.
     public func cacheRows(_ entity: EntityID, _ ids: [ObjectID]) throws(RecordError) {
         let entity = try reader.entity(entity)
         let budget = store.rowCache.budgetBytes
@@ -159,7 +162,8 @@ public final class RecordSnapshot: Sendable {
         }
     }
 
-    /// The value of a column, read from the store where it lies outside the row; that is never cached.
+    /// The value of a column, read from the store where it lies outside the row; that is never
+    /// cached.
     public func value(of row: CachedRow, _ column: ColumnID) throws(RecordError) -> StoredValue {
         let slot = row.view.slot(column)
         if slot.isOutside { return try storage.outsideValue(row.entity, row.id, column, slot) }
@@ -168,14 +172,14 @@ public final class RecordSnapshot: Sendable {
 
     // MARK: Requests
 
-    /// The object IDs of a request, in its order. Reads index entries, and rows only where the filter or the
-    /// order needs them; caches nothing.
+    /// The object IDs of a request, in its order. Reads index entries, and rows only where the
+    /// filter or the order needs them; caches nothing.
     public func fetchIDs(_ query: RecordQuery) throws(RecordError) -> [ObjectID] {
         try reader.fetchIDs(query)
     }
 
-    /// How many objects a fetch would return, limit and offset included. O(log n) when an index or the whole
-    /// entity answers it.
+    /// How many objects a fetch would return, limit and offset included. O(log n) when an index or
+    /// the whole entity answers it.
     public func count(_ query: RecordQuery) throws(RecordError) -> Int {
         try reader.count(query)
     }
@@ -196,8 +200,8 @@ public final class RecordSnapshot: Sendable {
 
     // MARK: Relationships
 
-    /// The members of a relationship: by position when ordered, else ascending; of a to-one, none or one.
-    /// Reads index entries only, but for a to-one.
+    /// The members of a relationship: by position when ordered, else ascending; of a to-one, none
+    /// or one. Reads index entries only, but for a to-one.
     public func relatedIDs(
         _ entity: RecordEntity,
         _ relationship: RecordRelationship,
@@ -232,7 +236,8 @@ public final class RecordSnapshot: Sendable {
         try reader.relatedCount(relationship, of: id, in: entity)
     }
 
-    /// Whether a relationship leads from one object to another. O(log n), but for lists ordered on both sides.
+    /// Whether a relationship leads from one object to another. O(log n), but for lists ordered on
+    /// both sides.
     public func isRelated(
         _ entity: RecordEntity,
         _ relationship: RecordRelationship,

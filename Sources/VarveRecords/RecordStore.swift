@@ -259,8 +259,8 @@ public final class RecordStore: Sendable {
 
     /// Runs `body` as the only writer and makes what it changed one commit.
     ///
-    /// Unique constraints are checked when `body` has returned; a violation throws `notUnique` and, as with
-    /// every error before that, nothing happened.
+    /// Unique constraints are checked when `body` has returned; a violation throws `notUnique` and,
+    /// as with every error before that, nothing happened.
     ///
     /// Throws what `body` throws, `RecordError`, and `EngineError` of the commit itself.
     /// - Returns: what `body` returned and the commit; nil when nothing was changed.
@@ -286,8 +286,9 @@ public final class RecordStore: Sendable {
         engine.allocateObjectIDs(count)
     }
 
-    /// Calls `handler` for every commit, in order, just before its snapshots can be taken. It runs on the
-    /// committing thread with the writer lock held: it must be short and must not call the store.
+    /// Calls `handler` for every commit, in order, just before its snapshots can be taken. It runs
+    /// on the committing thread with the writer lock held: it must be short and must not call the
+    /// store.
     public func observeCommits(
         _ handler: @escaping @Sendable (CommitChanges) -> Void
     ) -> CommitObservation {

@@ -3,8 +3,8 @@
 // Invariants
 // - Every value is checked against its column before the engine sees it.
 // - A link row exists once per pair; deleting an object deletes its link rows.
-// - Unique constraints hold when the transaction ends; in between they may be violated, so that two objects can
-//   exchange their values.
+// - Unique constraints hold when the transaction ends; in between they may be violated, so that two
+//   objects can exchange their values.
 
 public import VarveBase
 import VarveEngine
@@ -89,7 +89,8 @@ public final class RecordTransaction {
         }
     }
 
-    /// The commit that last changed a row: the pending one if this transaction did; nil when there is no row.
+    /// The commit that last changed a row: the pending one if this transaction did; nil when there
+    /// is no row.
     public func version(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> CommitNumber? {
         let tree = try reader.entity(entity).tree
         return try reader.engine { () throws(EngineError) in try storage.row(tree, id)?.version }
@@ -183,7 +184,8 @@ public final class RecordTransaction {
         if isUnique { touched[entity.id, default: []].insert(id) }
     }
 
-    /// Takes an object out, with the link rows that it stands in. Delete rules are the object layer's.
+    /// Takes an object out, with the link rows that it stands in. Delete rules are the object
+    /// layer's.
     ///
     /// Throws `objectNotFound`, `engine`.
     public func delete(_ entity: EntityID, _ id: ObjectID) throws(RecordError) {
@@ -320,8 +322,8 @@ public final class RecordTransaction {
         }
     }
 
-    /// Makes the members of an ordered relationship exactly these, in this order. Moves as few link rows as
-    /// the order allows.
+    /// Makes the members of an ordered relationship exactly these, in this order. Moves as few link
+    /// rows as the order allows.
     ///
     /// Throws `invalidRequest` when an object comes twice or the relationship has no order.
     public func setOrder(
@@ -363,7 +365,8 @@ public final class RecordTransaction {
 
     // MARK: Uniqueness
 
-    /// The constraints that a new object with these values would violate, with the objects in its way.
+    /// The constraints that a new object with these values would violate, with the objects in its
+    /// way.
     public func uniqueConflicts(
         _ entity: EntityID,
         values: [ColumnValue],

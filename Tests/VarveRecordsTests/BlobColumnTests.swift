@@ -1,4 +1,5 @@
-// Blob columns: digest and length filter and sort, content does not; dropping one lets its blobs go.
+// Blob columns: digest and length filter and sort, content does not; dropping one lets its blobs
+// go.
 
 import Testing
 import VarveBase

@@ -37,8 +37,12 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// Warnings are errors in .ci/run only: as a fixed setting they would disturb users' builds.
+let warnings: [SwiftSetting] =
+    Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
 for target in package.targets where target.name != "CMalloc" {
-    target.swiftSettings = [
+    let settings: [SwiftSetting] = [
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("MemberImportVisibility"),
@@ -47,4 +51,5 @@ for target in package.targets where target.name != "CMalloc" {
         .enableUpcomingFeature("InferIsolatedConformances"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
     ]
+    target.swiftSettings = settings + warnings
 }

@@ -2,8 +2,9 @@
 //
 // Invariants
 // - A key is a pure function of the stored schema and the row; at most `keyBytesMax` bytes.
-// - A text or data that is too long for its share of the key is cut and marked as cut. Keys with a cut
-//   value stand a second time in the index's cut tree, so that an empty cut tree proves the index exact.
+// - A text or data that is too long for its share of the key is cut and marked as cut. Keys with a
+//   cut value stand a second time in the index's cut tree, so that an empty cut tree proves the
+//   index exact.
 // - Order among equal cut values is by the following columns: the planner asks the cut tree first.
 
 import VarveBase
@@ -77,8 +78,8 @@ enum IndexKeys {
         let mask: UInt8 = term.isDescending ? 0xFF : 0
         let tag = key[start] ^ mask
         guard tag == KeyCoding.textTag || tag == KeyCoding.dataTag else { return false }
-        // A column whose type has no text has no share; a row that holds one all the same is damaged,
-        // and the deriver checks what comes out.
+        // A column whose type has no text has no share; a row that holds one all the same is
+        // damaged, and the deriver checks what comes out.
         let limit = max(term.byteLimit, byteLimitMin)
         if key.count - start <= limit {
             return key[key.count - 1] ^ mask == KeyCoding.contentCut

@@ -1,7 +1,8 @@
 // From an object to the objects that a relationship leads to, by index entries alone.
 //
 // Invariants
-// - Members of an unordered to-many come in ascending object ID, those of an ordered one by position.
+// - Members of an unordered to-many come in ascending object ID, those of an ordered one by
+//   position.
 // - Only a to-one reads a row: its own.
 
 import VarveBase

@@ -2,8 +2,8 @@
 //
 // Invariants
 // - A pure function of the stored schema and the row's bytes: no app code, no locale, no clock.
-// - Every index of an entity gives exactly one entry per row, and a second one in its cut tree when a value
-//   was cut. So an index's count is the entity's count.
+// - Every index of an entity gives exactly one entry per row, and a second one in its cut tree when
+//   a value was cut. So an index's count is the entity's count.
 
 internal import VarveBase
 internal import VarveEngine

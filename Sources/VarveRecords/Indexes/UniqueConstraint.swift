@@ -9,7 +9,8 @@ import VarveEngine
 import VarveFormat
 
 extension RecordReader {
-    /// The objects whose values in a unique index equal those of a given object; itself not included.
+    /// The objects whose values in a unique index equal those of a given object; itself not
+    /// included.
     func sharing(
         _ index: RecordIndex,
         _ entity: RecordEntity,

@@ -1,8 +1,8 @@
 // A property path with its names resolved to columns.
 //
 // Invariants
-// - Every hop is a to-one relationship kept in a column; a hop over null, or to an object that is gone,
-//   makes the value null.
+// - Every hop is a to-one relationship kept in a column; a hop over null, or to an object that is
+//   gone, makes the value null.
 
 import VarveBase
 

@@ -78,7 +78,8 @@ public struct CompiledSort: Sendable {
         return columns
     }
 
-    /// A position with its values in stored form. Throws `invalidCursor` when it cannot be of this order.
+    /// A position with its values in stored form. Throws `invalidCursor` when it cannot be of this
+    /// order.
     func checked(_ position: KeysetPosition) throws(RecordError) -> KeysetPosition {
         guard position.values.count == terms.count else {
             throw .invalidCursor(

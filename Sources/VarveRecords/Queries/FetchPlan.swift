@@ -1,4 +1,5 @@
-// How a request will be answered, as a value: which tree, which ranges, what is left to test and to sort.
+// How a request will be answered, as a value: which tree, which ranges, what is left to test and to
+// sort.
 
 import VarveBase
 import VarveFormat
@@ -35,9 +36,9 @@ struct FetchPlan: Sendable {
     /// Candidates in the ranges, exact for trees.
     let candidates: UInt64
 
-    /// Where a place in the order cuts the accessed tree: what the tree has below the key stands on one side of
-    /// the place, what it has from the key on stands on the other. With `isBehind` an entry that is
-    /// exactly at the place counts to what is below. Nil: all of the tree is below.
+    /// Where a place in the order cuts the accessed tree: what the tree has below the key stands on
+    /// one side of the place, what it has from the key on stands on the other. With `isBehind` an
+    /// entry that is exactly at the place counts to what is below. Nil: all of the tree is below.
     func cut(at position: KeysetPosition, isBehind: Bool) -> [UInt8]? {
         var key = fixedPrefix
         for (sortIndex, step) in steps.enumerated() {
@@ -45,8 +46,8 @@ struct FetchPlan: Sendable {
             switch step {
             case .column(let term): _ = IndexKeys.append(value, term, to: &key)
             case .fixed(let fixed):
-                // The place need not be of an object that passes the filter: then all objects that were
-                // equal up to here stand on the same side of it.
+                // The place need not be of an object that passes the filter: then all objects that
+                // were equal up to here stand on the same side of it.
                 let order = ValueOrder.compare(fixed, value)
                 if order == 0 { continue }
                 let isAfter = (order > 0) != sort.terms[sortIndex].isDescending

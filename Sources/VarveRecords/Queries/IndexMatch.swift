@@ -1,9 +1,10 @@
 // What one index can do for a filter: equal values at its front, then one range or list.
 //
 // Invariants
-// - Every object that passes the filter has its entry in `ranges`; `covered` lists the and-terms for which the
-//   ranges let nothing else through.
-// - Bounds are compared as encoded bytes, so a descending column needs no case of its own but the swap.
+// - Every object that passes the filter has its entry in `ranges`; `covered` lists the and-terms
+//   for which the ranges let nothing else through.
+// - Bounds are compared as encoded bytes, so a descending column needs no case of its own but the
+//   swap.
 
 import VarveBase
 import VarveFormat

@@ -1,8 +1,8 @@
 // Running a plan: object IDs in order, window cut out, rows read only where the plan says so.
 //
 // Invariants
-// - A plan that is ordered and has no residual reads entries only: as many as it returns, and it finds its first
-//   one by position or key in O(log n).
+// - A plan that is ordered and has no residual reads entries only: as many as it returns, and it
+//   finds its first one by position or key in O(log n).
 // - Rows are read in batches; a batch is one pass over the entity's tree.
 
 import VarveBase

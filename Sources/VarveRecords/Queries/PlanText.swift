@@ -18,8 +18,8 @@ extension FetchPlan {
             }
             let parts = ranges.count == 1 ? "1 range" : "\(ranges.count) ranges"
             lines.append(
-                "index: \(entity.name)(\(columns.joined(separator: ", ")))\(isOrdered ? direction : ""),"
-                    + " \(parts), \(candidates) entries"
+                "index: \(entity.name)(\(columns.joined(separator: ", ")))"
+                    + "\(isOrdered ? direction : ""), \(parts), \(candidates) entries"
             )
         }
         if let residual {

@@ -1,16 +1,18 @@
 // The filter of a query, as a value.
 //
 // Semantics (two-valued, as Swift's optionals compare)
-// - `==` and `!=` treat null as a value: null == null is true, null == 1 is false, null != 1 is true.
-// - `<`, `<=`, `>`, `>=` with null on either side are false. Negation is plain: not (null < 1) is true.
+// - `==` and `!=` treat null as a value: null == null is true, null == 1 is false, null != 1 is
+//   true.
+// - `<`, `<=`, `>`, `>=` with null on either side are false. Negation is plain: not (null < 1) is
+//   true.
 // - Floating point follows the sort order: -0 equals +0, NaN equals itself and is above all else.
 // - Text compares by the bytes of its UTF-8 form, without normalization.
 // - A path through a to-one that is null, or whose object is gone, has the value null.
 
 public import VarveBase
 
-/// A property, seen from the entity that a query is about: `["name"]`, or `["city", "country", "name"]`
-/// where all but the last are to-one relationships.
+/// A property, seen from the entity that a query is about: `["name"]`, or `["city", "country",
+/// "name"]` where all but the last are to-one relationships.
 public struct PropertyPath: Hashable, Sendable {
     /// Which part of the value is meant.
     public enum Part: Hashable, Sendable {
@@ -21,7 +23,8 @@ public struct PropertyPath: Hashable, Sendable {
         case blobDigest
     }
 
-    /// Names from the query's entity on. Empty: the object itself, whose value is its own reference.
+    /// Names from the query's entity on. Empty: the object itself, whose value is its own
+    /// reference.
     public var names: [String]
     /// Which part of the last property's value.
     public var part: Part

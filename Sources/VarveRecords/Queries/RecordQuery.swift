@@ -2,8 +2,9 @@
 //
 // Invariants
 // - The order is total. Ties are broken by object ID, in the direction of the last sort term;
-//   without sort terms the order is ascending object ID. So the exact reverse of a request is the request
-//   with every direction turned round, and an index gives both by being read from either end.
+//   without sort terms the order is ascending object ID. So the exact reverse of a request is the
+//   request with every direction turned round, and an index gives both by being read from either
+//   end.
 
 public import VarveBase
 
@@ -27,8 +28,8 @@ public struct SortTerm: Hashable, Sendable {
     }
 }
 
-/// A place in the order of a query: between the object that has these sort values and its neighbours.
-/// The object itself need not exist any more.
+/// A place in the order of a query: between the object that has these sort values and its
+/// neighbours. The object itself need not exist any more.
 public struct KeysetPosition: Hashable, Sendable {
     /// The object's value of each sort term, in order.
     public var values: [StoredValue]
@@ -56,8 +57,8 @@ public struct RecordQuery: Hashable, Sendable {
     public var offset: Int
     /// Only what stands strictly behind this place.
     public var after: KeysetPosition?
-    /// Only what stands strictly before this place. With `limit`, the ones nearest to it, still in the
-    /// query's order.
+    /// Only what stands strictly before this place. With `limit`, the ones nearest to it, still in
+    /// the query's order.
     public var before: KeysetPosition?
 
     /// Joins the parts of a request.

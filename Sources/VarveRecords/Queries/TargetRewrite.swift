@@ -1,8 +1,8 @@
 // Filters over a to-one relationship, turned round: first the few targets, then who leads to them.
 //
 // Invariants
-// - Only tests that are false for null are turned round: then "the target passes" and "the reference is one of
-//   these" say the same, also for references to objects that are gone.
+// - Only tests that are false for null are turned round: then "the target passes" and "the
+//   reference is one of these" say the same, also for references to objects that are gone.
 // - Only where the targets are found cheaply and are few, and an index leads back from them.
 
 import VarveBase
@@ -55,8 +55,8 @@ extension RecordReader {
 }
 
 extension PredicateNode {
-    /// For a test over a to-one relationship that is false for null: its path, and the same test as the
-    /// target sees it.
+    /// For a test over a to-one relationship that is false for null: its path, and the same test as
+    /// the target sees it.
     fileprivate var behindFirstHop: (CompiledPath, PredicateNode)? {
         switch self {
         case .compare(let path, let comparison, let value)

@@ -3,7 +3,8 @@
 // Invariants
 // - It is the order of the index keys: null first; NaN last and equal to itself; -0 equal to +0;
 //   text and data by bytes; UUIDs, blobs by bytes; decimals by number.
-// - Values of different types order by type; filters refuse to compare them before it comes to that.
+// - Values of different types order by type; filters refuse to compare them before it comes to
+//   that.
 
 import VarveBase
 

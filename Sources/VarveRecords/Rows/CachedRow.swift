@@ -2,13 +2,14 @@
 //
 // Invariants
 // - Immutable. Two contexts may hold the same one.
-// - It holds no place in the file: a value outside the row is found through a snapshot, so compaction
-//   cannot make a cached row stale.
+// - It holds no place in the file: a value outside the row is found through a snapshot, so
+//   compaction cannot make a cached row stale.
 
 public import VarveBase
 public import VarveFormat
 
-/// One version of one row. Reading a column walks the tags in front of it and decodes that column only.
+/// One version of one row. Reading a column walks the tags in front of it and decodes that column
+/// only.
 public final class CachedRow: Sendable {
     /// The entity.
     public let entity: RecordEntity

@@ -1,8 +1,9 @@
 // The row cache's tables: slots, versions of one object, the order of use, recent changes.
 //
 // Invariants
-// - An entry is the row of its object at every commit in [from, until); `until` is `open` while no later
-//   change is known. Publishing a commit closes the entries it changed before anyone can see it.
+// - An entry is the row of its object at every commit in [from, until); `until` is `open` while no
+//   later change is known. Publishing a commit closes the entries it changed before anyone can see
+//   it.
 // - Versions of one object form a chain, newest first, with disjoint intervals.
 // - A slot is either free, or pinned, or in the list of use; the list runs from warm to cold.
 // - Rows without pins weigh at most `budget` after every operation.
@@ -90,8 +91,8 @@ struct RowCacheState {
         return slots[Int(index)].cost
     }
 
-    /// Puts in a row that was read at a commit, unless it is there already, and returns the one that is
-    /// there now: two readers that race end up with the same object.
+    /// Puts in a row that was read at a commit, unless it is there already, and returns the one
+    /// that is there now: two readers that race end up with the same object.
     mutating func insert(_ row: CachedRow, readAt commit: UInt64, pin: Bool) -> CachedRow {
         let until = end(of: row, readAt: commit)
         var newer = Self.none
@@ -146,7 +147,8 @@ struct RowCacheState {
 
     // MARK: Commits
 
-    /// Closes the intervals of the rows that a commit changes. Called before the commit can be seen.
+    /// Closes the intervals of the rows that a commit changes. Called before the commit can be
+    /// seen.
     mutating func publish(_ commit: UInt64, changed: some Collection<ObjectID>) {
         published = max(published, commit)
         if changed.count + recent.count > Self.recentMax {

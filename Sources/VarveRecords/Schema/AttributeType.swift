@@ -6,7 +6,8 @@
 
 public import VarveBase
 
-/// The type of an attribute as an app declares it. An enum is declared as the type of its raw value.
+/// The type of an attribute as an app declares it. An enum is declared as the type of its raw
+/// value.
 public enum AttributeType: UInt8, Hashable, Sendable, CaseIterable {
     case bool = 1
     case int8 = 2
@@ -16,7 +17,8 @@ public enum AttributeType: UInt8, Hashable, Sendable, CaseIterable {
     case uint8 = 6
     case uint16 = 7
     case uint32 = 8
-    /// Kept as `Int64(bitPattern: value ^ 1 << 63)`, so that the stored order is the order of the numbers.
+    /// Kept as `Int64(bitPattern: value ^ 1 << 63)`, so that the stored order is the order of the
+    /// numbers.
     case uint64 = 9
     case float = 10
     case double = 11

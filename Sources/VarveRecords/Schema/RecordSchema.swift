@@ -174,7 +174,8 @@ public struct RecordRelationship: Hashable, Sendable {
     public enum Storage: Hashable, Sendable {
         /// To-one: a reference column of the owner's row, and an index over it.
         case column(ColumnID, index: TreeID)
-        /// To-many whose inverse is to-one: the inverse's column, in rows of this entity, and its index.
+        /// To-many whose inverse is to-one: the inverse's column, in rows of this entity, and its
+        /// index.
         case inverseColumn(EntityID, ColumnID, index: TreeID)
         /// Rows of a hidden entity: many-to-many, without inverse, or ordered.
         case link(RecordLink)
@@ -196,8 +197,9 @@ public struct RecordRelationship: Hashable, Sendable {
     public let storage: Storage
 }
 
-/// One side's view of a hidden link entity. A link row has four columns: the two objects and the position
-/// of each among the other's members. Seen from here, `own` is this side and `other` the far one.
+/// One side's view of a hidden link entity. A link row has four columns: the two objects and the
+/// position of each among the other's members. Seen from here, `own` is this side and `other` the
+/// far one.
 public struct RecordLink: Hashable, Sendable {
     /// The hidden entity.
     public let entity: EntityID

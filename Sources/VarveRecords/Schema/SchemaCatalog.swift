@@ -1,10 +1,12 @@
-// The step from the stored schema to the declared one: numbers for what is new, and what is to be done.
+// The step from the stored schema to the declared one: numbers for what is new, and what is to be
+// done.
 //
 // Invariants
 // - Deterministic: the same stored record and declaration give the same numbers.
 // - A number is never reused; a renamed entity or attribute keeps its own.
-// - The last column of an index is ascending: (a up, b down) is kept as (a down, b up), which is the same index
-//   read from the other end. So ties, which are by object ID, run with the last column either way.
+// - The last column of an index is ascending: (a up, b down) is kept as (a down, b up), which is
+//   the same index read from the other end. So ties, which are by object ID, run with the last
+//   column either way.
 
 import VarveBase
 import VarveFormat
@@ -218,8 +220,8 @@ struct SchemaCatalog {
         return column
     }
 
-    /// The stored attribute with the declaration's name, type and limit. The default stays: it is the value
-    /// of rows that were written before the attribute existed.
+    /// The stored attribute with the declaration's name, type and limit. The default stays: it is
+    /// the value of rows that were written before the attribute existed.
     private mutating func changed(
         _ stored: SchemaRecord.Attribute,
         to declared: AttributeDescription,
@@ -239,8 +241,8 @@ struct SchemaCatalog {
             } else {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
-                    "\(label) is \(name) in the store and \(declared.type) in the app; declare it under"
-                        + " a new name and copy its values in a custom migration stage"
+                    "\(label) is \(name) in the store and \(declared.type) in the app;"
+                        + " declare it under a new name and copy its values in a custom migration stage"
                 )
             }
         }
@@ -305,7 +307,8 @@ struct SchemaCatalog {
     ) -> SchemaRecord.Relationship {
         let target = ids[declared.target] ?? EntityID(0)
         let kind = kind(declared)
-        // Numbers of trees and hidden entities come later; `.inverse` stands in for "not yet known".
+        // Numbers of trees and hidden entities come later; `.inverse` stands in for "not yet
+        // known".
         var links = SchemaRecord.Links.inverse
         if let before {
             let label = "\(entity.name).\(declared.name)"
@@ -313,8 +316,8 @@ struct SchemaCatalog {
             case (.column, .column), (.rows, .rows), (.inverse, .inverse): links = before.links
             default:
                 problems.append(
-                    "the links of \(label) are kept in another way in the store: declare it under a new"
-                        + " name and copy them in a custom migration stage"
+                    "the links of \(label) are kept in another way in the store:"
+                        + " declare it under a new name and copy them in a custom migration stage"
                 )
             }
             if before.target != target {
@@ -402,8 +405,8 @@ struct SchemaCatalog {
         for (_, uses) in sides.sorted(by: { $0.key < $1.key }) where uses.count > 1 {
             if uses.count != 2 || uses[0].relationship.inverse != uses[1].relationship.name {
                 problems.append(
-                    "\(uses[0].relationship.name) and \(uses[1].relationship.name) were each other's"
-                        + " inverse before"
+                    "\(uses[0].relationship.name) and \(uses[1].relationship.name) were"
+                        + " each other's inverse before"
                 )
             }
         }

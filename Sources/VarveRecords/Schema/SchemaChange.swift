@@ -1,8 +1,9 @@
-// Carrying out a resolution: one transaction that replaces the schema and brings rows and indexes into line.
+// Carrying out a resolution: one transaction that replaces the schema and brings rows and indexes
+// into line.
 //
 // Invariants
-// - Rows of dropped entities and large values of dropped columns go under the old schema, which knows their
-//   trees; everything else happens under the new one.
+// - Rows of dropped entities and large values of dropped columns go under the old schema, which
+//   knows their trees; everything else happens under the new one.
 // - Any error leaves the store at its old commit.
 
 import VarveBase
@@ -60,8 +61,9 @@ struct SchemaChange {
             else { continue }
             for name in names {
                 problems.append(
-                    "\(entity.name).\(name) is new and must have a value: give it a default or make it"
-                        + " optional, because the store has \(transaction.count(entity.tree)) objects"
+                    "\(entity.name).\(name) is new and must have a value: give it a default"
+                        + " or make it optional, because the store has"
+                        + " \(transaction.count(entity.tree)) objects"
                 )
             }
         }
@@ -101,8 +103,8 @@ struct SchemaChange {
         }
     }
 
-    /// Takes large values and blobs out of columns that are dropped; small values stay, unseen, until their
-    /// row is written again.
+    /// Takes large values and blobs out of columns that are dropped; small values stay, unseen,
+    /// until their row is written again.
     private func clear(
         _ columns: [ColumnID],
         of id: EntityID,
@@ -151,8 +153,8 @@ struct SchemaChange {
         }
         if missing > 0 {
             throw RecordError.schemaMismatch(problems: [
-                "\(entity.name).\(attribute.name) must have a value now, but \(missing) objects have none:"
-                    + " give it a default"
+                "\(entity.name).\(attribute.name) must have a value now, but \(missing)"
+                    + " objects have none: give it a default"
             ])
         }
     }

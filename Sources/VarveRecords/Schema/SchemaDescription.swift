@@ -7,7 +7,8 @@ public import VarveBase
 
 /// Everything that an app stores, as it declares it.
 public struct SchemaDescription: Hashable, Sendable {
-    /// The app's own number of this schema. A store with a higher one is opened with `schemaTooNew`.
+    /// The app's own number of this schema. A store with a higher one is opened with
+    /// `schemaTooNew`.
     public var version: UInt32
     /// The entities, in any order.
     public var entities: [EntityDescription]
@@ -136,8 +137,8 @@ public struct IndexDescription: Hashable, Sendable {
     public struct Term: Hashable, Sendable {
         /// Name of an attribute or of a to-one relationship.
         public var property: String
-        /// Whether this property runs from high to low. Only directions relative to each other matter:
-        /// an index is read from both ends.
+        /// Whether this property runs from high to low. Only directions relative to each other
+        /// matter: an index is read from both ends.
         public var isDescending: Bool
 
         /// Joins a property and a direction.

@@ -4,7 +4,8 @@ internal import VarveBase
 internal import VarveFormat
 
 extension RecordSchema {
-    /// Joins what a record says. `description` adds what is not stored: the policies of constraints.
+    /// Joins what a record says. `description` adds what is not stored: the policies of
+    /// constraints.
     convenience init(
         record: SchemaRecord,
         description: SchemaDescription? = nil

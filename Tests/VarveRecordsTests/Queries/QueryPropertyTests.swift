@@ -7,7 +7,8 @@ import VarveEngine
 @testable import VarveRecords
 
 @Suite struct QueryPropertyTests {
-    /// The cities with more indexes: descending columns, texts that are cut, one that only covers a part.
+    /// The cities with more indexes: descending columns, texts that are cut, one that only covers a
+    /// part.
     private static let schema: SchemaDescription = {
         var city = Cities.city
         city.indexes += [

@@ -99,7 +99,8 @@ import VarveFormat
         #expect(try row.values().count == 4)
         #expect(snapshot.storage.count(.largeValues) == 0)
         try store.close()
-        // A later change of the default is no change: it holds for new objects, set by the layer above.
+        // A later change of the default is no change: it holds for new objects, set by the layer
+        // above.
         after.entities[0].attributes[2].defaultValue = .int(9)
         let again = try directory.open(after)
         #expect(try again.snapshot().number == snapshot.number)

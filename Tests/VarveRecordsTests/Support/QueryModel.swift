@@ -128,7 +128,8 @@ struct QueryModel {
 /// Random rows and requests, all from one seed.
 struct QueryMaker {
     var random: SeededGenerator
-    /// Texts of few letters, so that prefixes and equal values are common; some longer than a key keeps.
+    /// Texts of few letters, so that prefixes and equal values are common; some longer than a key
+    /// keeps.
     let words: [String] = [
         "", "a", "ab", "abc", "b", "ba", "Ä", "äb", "A", "AB", "a\u{0}b", "a\u{0}", "zz",
         String(repeating: "x", count: 256), String(repeating: "x", count: 257),
