@@ -242,7 +242,8 @@ struct SchemaCatalog {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
                     "\(label) is \(name) in the store and \(declared.type) in the app;"
-                        + " declare it under a new name and copy its values in a custom migration stage"
+                        + " declare it under a new name and copy its values in a custom"
+                        + " migration stage"
                 )
             }
         }
