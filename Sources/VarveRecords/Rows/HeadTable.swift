@@ -2,7 +2,8 @@
 //
 // Invariants
 // - The number of entries is a power of two and at least a third larger than the number of heads.
-// - An entry is free exactly when its head is empty; from an ID's home entry to its own none is free.
+// - An entry is free exactly when its head is empty; from an ID's home entry to its own none is
+//   free.
 // - Memory follows the number of heads, down as well as up.
 //
 // Why not a dictionary: the row cache is asked for every row that is read, pinned or let go, at
