@@ -25,6 +25,8 @@ public struct RowsReport: Hashable, Sendable {
     public var rows: [Row]
     /// How many rows fit the filter, whatever the limit was.
     public var matching: UInt64
+    /// Rows that cannot be read because of damage.
+    public var unreadable: UInt64 = 0
     /// The commit that is shown.
     public var commit: UInt64
 
@@ -137,28 +139,46 @@ extension StoreObserver {
         let entity = try entity(request.entity)
         let query = try query(request)
         let columns = try self.columns(entity, request.columns)
-        let ids = try records { () throws(RecordError) in try snapshot.fetchIDs(query) }
+        var unreadable: UInt64 = 0
+        let ids: [ObjectID]
+        do throws(RecordError) {
+            ids = try snapshot.fetchIDs(query)
+        } catch {
+            let error = InspectionError(error)
+            // Without a filter and an order the sound leaves can still be read one by one.
+            guard error.kind == .damaged, query.predicate == .always, query.sort.isEmpty else {
+                throw error
+            }
+            (ids, unreadable) = try soundIDs(entity, request)
+        }
+        let isWindow = request.limit != nil || request.offset != 0
         var report = RowsReport(
             entity: entity.name,
             columns: columns.map(\.name),
             rows: [],
-            matching: request.limit == nil && request.offset == 0
-                ? UInt64(ids.count) : try count(request),
+            matching: isWindow && unreadable == 0 ? try count(request) : UInt64(ids.count),
+            unreadable: unreadable,
             commit: snapshot.number.rawValue
         )
         for id in ids {
-            guard
-                let row = try records({ () throws(RecordError) in
-                    try snapshot.row(entity.id, id)
-                })
-            else { continue }
+            let row: CachedRow?
+            do throws(RecordError) {
+                row = try snapshot.row(entity.id, id)
+            } catch {
+                let error = InspectionError(error)
+                guard error.kind == .damaged else { throw error }
+                report.unreadable += 1
+                continue
+            }
+            guard let row else { continue }
+            let values = try columns.map { column throws(InspectionError) in
+                try value(row, column, snapshot)
+            }
             report.rows.append(
                 RowsReport.Row(
                     object: names.object(entity.id, id),
                     version: row.version.rawValue,
-                    values: try columns.map { column throws(InspectionError) in
-                        try value(row, column, snapshot)
-                    }
+                    values: values
                 )
             )
         }
@@ -230,6 +250,42 @@ extension StoreObserver {
             try body(try engine { () throws(EngineError) in try reader.read(range) })
             position = range.upperBound
         }
+    }
+
+    /// Objects of an entity in the leaves that are sound, and how many rows the others held.
+    private func soundIDs(
+        _ entity: RecordEntity,
+        _ request: RowsRequest
+    ) throws(InspectionError) -> ([ObjectID], UInt64) {
+        let snapshot = try shown().snapshot.storage
+        var holes: [AuditedPage] = []
+        for root in log.tail?.roots ?? [] where root.tree == entity.tree {
+            _ = try engine { () throws(EngineError) in
+                try log.audit(root) { page, error in
+                    if error != nil { holes.append(page) }
+                    return true
+                }
+            }
+        }
+        var ids: [ObjectID] = []
+        var start: [UInt8] = []
+        for hole in holes.map(Optional.some) + [nil] {
+            do throws(EngineError) {
+                var cursor = snapshot.cursor(entity.tree)
+                var more = try cursor.seek(atOrAfter: start)
+                while more, hole.map({ cursor.compareKey(with: $0.low) < 0 }) ?? true {
+                    ids.append(try cursor.trailingObjectID())
+                    more = try cursor.next()
+                }
+            } catch {
+                // The step behind the last sound leaf leads into the hole.
+                guard error.code == .damaged else { throw InspectionError(error) }
+            }
+            guard let high = hole?.high else { break }
+            start = high
+        }
+        let window = ids.dropFirst(request.offset).prefix(request.limit ?? .max)
+        return (Array(window), holes.reduce(0) { $0 + $1.rows })
     }
 
     // MARK: Parts

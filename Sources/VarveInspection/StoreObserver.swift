@@ -8,6 +8,7 @@
 import VarveBase
 import VarveEngine
 import VarveFormat
+import VarveIO
 import VarveRecords
 
 /// A store opened read-only for questions about it. Use it from any thread.
@@ -40,7 +41,18 @@ public final class StoreObserver: Sendable {
             throw InspectionError(.missing, "\(path) names a folder, not a store")
         }
         let location = StoreLocation.file(directory: folder, name: name)
-        return try StoreObserver(path: path, location)
+        do throws(InspectionError) {
+            return try StoreObserver(path: path, location)
+        } catch {
+            guard error.kind == .missing, !name.hasSuffix(".varve"),
+                (try? PosixDirectory.open(path: folder).exists(name)) == true
+            else { throw error }
+            throw InspectionError(
+                .notAStore,
+                "\(path) is not a Varve store",
+                hint: "the name of a store ends in .varve"
+            )
+        }
     }
 
     init(path: String, _ location: StoreLocation) throws(InspectionError) {

@@ -175,7 +175,7 @@ extension StoreObserver {
         } else {
             let low = page.low.isEmpty ? "the beginning" : key(page.low, of: page.tree)
             let high = page.high.map { key($0, of: page.tree) } ?? "the end"
-            problem.details.append("it held the keys from \(low) up to \(high)")
+            problem.details.append("its keys lie from \(low) up to, not including, \(high)")
         }
         if let entity = names.indexes[page.tree] {
             problem.details.append(

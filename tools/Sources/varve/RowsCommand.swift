@@ -64,8 +64,12 @@ struct Rows: ParsableCommand {
                     style
                 )
             }
-            if UInt64(report.rows.count) < report.matching {
+            if UInt64(report.rows.count) + report.unreadable < report.matching {
                 Output.error("\(report.rows.count) of \(report.matching) rows (--limit, --offset)")
+            }
+            if report.unreadable > 0 {
+                Output.error("\(report.unreadable) rows cannot be read; varve verify says where")
+                throw ExitStatus.incomplete.code
             }
             let isUnreadable = report.rows.contains { row in
                 row.values.contains { if case .unreadable = $0 { true } else { false } }
