@@ -48,7 +48,7 @@ import Varve
             let byName = cities.map(\.name).sorted {
                 Array($0.utf8).lexicographicallyPrecedes($1.utf8)
             }
-            #expect(steps["firstScreen"]?.shown.hasPrefix("Shanghai 24,874,500") == true)
+            #expect(steps["firstScreen"]?.shown.hasPrefix("Shanghai … ") == true)
             #expect(steps["sortByName"]?.shown.hasPrefix(byName[0]) == true)
             #expect(steps["pageByOffset"]?.shown.hasPrefix(byName[20_000]) == true)
             #expect(steps["pageByKey"]?.shown.hasPrefix(byName[20_050]) == true)

@@ -42,18 +42,18 @@ struct ScrollCommand: AsyncParsableCommand {
 
     func perform() throws {
         var table = TextTable(header: [
-            "round", "pictures", "window", "start", "peak", "peak over start", "end over start",
-            "bytes of pictures read", "row cache",
+            "round", "pictures", "window", "start", "peak", "over start", "end", "read",
+            "row cache",
         ])
         let campaign = ScrollCampaign(store: store, pictures: pictures, window: window)
         let outcomes = try campaign.run { result in
             if json { StandardOutput.line(result.json.text) }
             let start = result.residentBytesAtStart
             table.rows.append([
-                "\(result.round) \(MemoryChart.roundTitles[result.round] ?? "")",
+                "\(result.round)",
                 result.pictures.grouped, result.windowBytesMax.megabytes, start.megabytes,
                 result.residentBytesPeak.megabytes, (result.residentBytesPeak - start).megabytes,
-                (result.residentBytesEnd - start).megabytes, result.blobBytesRead.megabytes,
+                result.residentBytesEnd.megabytes, result.blobBytesRead.megabytes,
                 result.rowCacheBytes.kilobytes,
             ])
         }
@@ -63,9 +63,22 @@ struct ScrollCommand: AsyncParsableCommand {
             encoding: .utf8
         )
         if !json {
-            StandardOutput.line(table.text)
+            for (round, title) in MemoryChart.roundTitles.sorted(by: { $0.key < $1.key }) {
+                StandardOutput.line("Round \(round): \(title)")
+            }
+            StandardOutput.line("\n" + table.text)
+            StandardOutput.line(Self.verdict(on: outcomes.map(\.result)))
             StandardOutput.line("Chart: \(URL(filePath: chart).path)")
         }
+    }
+
+    /// How rounds 3 and 4 stand to what they may hold.
+    private static func verdict(on results: [ScrollRound.Result]) -> String {
+        let flat = results.filter { $0.round >= 3 }
+        let held = flat.map { $0.residentBytesPeak - $0.residentBytesAtStart }.max() ?? 0
+        let bound = (flat.map(\.windowBytesMax).min() ?? 0) + MemoryChart.allowance
+        return "Rounds 3 and 4 held at most \(held.megabytes) over their start; "
+            + "the largest window and 24 MB are \(bound.megabytes)."
     }
 }
 

@@ -117,8 +117,8 @@ package final class ListScenario {
 
     private func show(_ cities: [City]) -> String {
         screen = cities
-        let lines = cities.map { "\($0.name) \($0.population.grouped)" }
-        guard let first = lines.first, let last = lines.last else { return "nothing" }
+        let drawn = cities.map { (name: $0.name, population: $0.population) }
+        guard let first = drawn.first?.name, let last = drawn.last?.name else { return "nothing" }
         return "\(first) … \(last)"
     }
 

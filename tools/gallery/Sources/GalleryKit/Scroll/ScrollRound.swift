@@ -89,7 +89,8 @@ package struct ScrollRound {
 
         result.windowBytesMax = lengths.highest
         result.residentBytesPeak = try memory.peak()
-        result.residentBytesEnd = try memory.sample()
+        // Now the screen is gone; the end is the last row, with its window still there.
+        result.residentBytesEnd = samples.last ?? result.residentBytesPeak
         result.blobBytesRead = container.statistics.blobBytesRead
         result.rowCacheBytes = container.statistics.rowCache.bytes
         try await container.close()

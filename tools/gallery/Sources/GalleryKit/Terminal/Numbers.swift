@@ -17,7 +17,10 @@ extension Int {
     }
 
     /// As a number of MB (1,000,000 bytes) with one digit after the point.
-    var megabytes: String { "\((Double(self) / 1_000_000).fixed(1)) MB" }
+    var megabytes: String {
+        let tenths = Int((Double(magnitude) / 100_000).rounded())
+        return (self < 0 ? "-" : "") + "\((tenths / 10).grouped).\(tenths % 10) MB"
+    }
 
     /// As kB (1,000 bytes).
     var kilobytes: String { "\((Double(self) / 1_000).fixed(0)) kB" }
