@@ -118,8 +118,12 @@ public final class RecordSnapshot: Sendable {
         let budget = store.rowCache.budgetBytes
         var used = 0
         var start = 0
+        // Rows of one pass share leaves, the more the larger it is; it grows with what is known of
+        // the rows' size, so that it reads few that do not fit.
+        var pass = 512
+        var (rowsRead, bytesRead) = (0, 0)
         while start < ids.count, used < budget {
-            let end = min(ids.count, start + 512)
+            let end = min(ids.count, start + pass)
             let (missing, bytes) = store.rowCache.warm(ids[start..<end], at: number)
             start = end
             used += bytes
@@ -129,12 +133,17 @@ public final class RecordSnapshot: Sendable {
                 guard let stored else { continue }
                 let row = try Self.row(entity, id, stored)
                 used += row.cost
+                bytesRead += row.cost
                 if used > budget { break }
                 fitting.append(row)
             }
             store.counters.storePasses.count()
             store.counters.storeReads.count(fitting.count)
             _ = store.rowCache.insert(fitting, readAt: number, pin: false)
+            rowsRead += fitting.count
+            if rowsRead > 0, used < budget {
+                pass = min(4 * pass, 8_192, (budget - used) / (bytesRead / rowsRead) + 1)
+            }
         }
     }
 

@@ -40,10 +40,14 @@ struct RecordReader<Source: RecordSource> {
             }
             return result
         }
-        let order = ids.indices.sorted { ids[$0] < ids[$1] }
-        let sorted = order.map { ids[$0] }
+        var order: [(id: ObjectID, place: Int)] = []
+        order.reserveCapacity(ids.count)
+        for place in ids.indices { order.append((ids[place], place)) }
+        order.sort { $0.id < $1.id }
         try engine { () throws(EngineError) in
-            try source.rows(entity.tree, sorted) { index, row in result[order[index]] = row }
+            try source.rows(entity.tree, order.map(\.id)) { index, row in
+                result[order[index].place] = row
+            }
         }
         return result
     }
