@@ -56,14 +56,18 @@ struct Verify: ParsableCommand {
     private func print(_ report: VerifyReport, seconds: Duration) {
         let style = common.style
         let commit = report.commit.map { Spelling.commit($0) } ?? "no commit"
-        Output.line(
-            (report.level == .normal ? "verify" : "verify --\(report.level.rawValue)")
-                + "  \(commit)  "
-                + "\(Spelling.size(report.bytes))  \(report.pages) pages  \(report.rows) rows  "
-                + "\(report.indexEntries) index entries  \(report.values) large values  "
-                + "\(report.blobs) blobs"
-                + (report.frames > 0 ? "  \(report.frames) frames" : "")
-        )
+        var parts = [
+            report.level == .normal ? "verify" : "verify --\(report.level.rawValue)",
+            commit, Spelling.size(report.bytes), "\(report.pages) pages",
+        ]
+        if report.level != .quick {
+            parts += [
+                "\(report.rows) rows", "\(report.indexEntries) index entries",
+                "\(report.values) large values", "\(report.blobs) blobs",
+            ]
+        }
+        if report.level == .full { parts.append("\(report.frames) frames") }
+        Output.line(parts.joined(separator: "  "))
         let count = report.problems.count + report.problemsLeftOut
         if count == 0 {
             Output.line(
