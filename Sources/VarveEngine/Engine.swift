@@ -51,6 +51,8 @@ public final class Engine: Sendable {
         let file: any StoreFile
         var isDirty: Bool
         var isClosedCleanly: Bool
+        /// What the newest frame at opening said of object IDs.
+        let recordedHighWater: UInt64
     }
 
     init(
@@ -149,6 +151,8 @@ public final class Engine: Sendable {
                 delegate: delegate
             )
             let result = try body(transaction)
+            // Half of a change may be in the editor: `body` cannot go on as if nothing were.
+            if let failure = transaction.failure { throw failure }
             if transaction.isEmpty { return (result, nil) }
             try commit(transaction, author: author, &writer)
             return (result, transaction.number)
@@ -161,8 +165,7 @@ public final class Engine: Sendable {
         case .poisoned(let cause):
             throw EngineError(
                 .poisoned,
-                "an earlier commit failed while it was written (\(cause.message)); "
-                    + "open the store again to learn what is on disk",
+                "an earlier write failed (\(cause.message)); open the store again to write",
                 cause: cause
             )
         case .open:

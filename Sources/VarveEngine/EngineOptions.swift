@@ -51,6 +51,10 @@ public struct EngineOptions: Sendable {
     /// Who creates the store, at most 64 bytes: kept in the file header.
     public var creator = "varve"
 
+    /// The longest `String`, `Data` or blob in the log. Below what a VALUE frame may hold, because
+    /// bytes that do not compress grow by 1/255 when a run of zeros asks for compression.
+    public static let valueBytesMax = (32 << 20) - (256 << 10)
+
     /// The defaults.
     public init() {}
 }

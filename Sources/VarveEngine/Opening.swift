@@ -84,7 +84,7 @@ extension Engine {
         let reader = LogReader(file: file, seed: header.fileSeed)
         let nodes = NodeStore(log: reader, budget: options.nodeCacheBytes, counters: counters)
         // 5a. The newest commit, and what proves it.
-        let recovered = try readLog(reader, file, isReadOnly: isReadOnly)
+        let recovered = try readLog(reader, file, directory, isReadOnly: isReadOnly)
         // 5b. Its state: roots, then row changes.
         let stamp = TreeNode.cleanStamp + 1
         let replay = Replay(
@@ -105,7 +105,8 @@ extension Engine {
             lock: lock,
             file: file,
             isDirty: state.trees.values.contains { $0.node != nil },
-            isClosedCleanly: recovered.isClosed
+            isClosedCleanly: recovered.isClosed,
+            recordedHighWater: recovered.newest.record.objectIDHighWater
         )
         let highWater = objectIDHighWater(after: recovered)
         let isSettled = isReadOnly || recovered.unsettled.isEmpty
@@ -142,6 +143,7 @@ extension Engine {
     private static func readLog(
         _ reader: LogReader,
         _ file: any StoreFile,
+        _ directory: any StoreDirectory,
         isReadOnly: Bool
     ) throws(EngineError) -> RecoveredLog {
         let scan = LogScan(log: reader, size: try reader.size())
@@ -149,7 +151,11 @@ extension Engine {
         if isReadOnly || recovered.isClosed { return recovered }
         // What was read may be in the system's memory only: a sync and a fresh read show the
         // disk's truth earlier. Neither proves anything; the settle does.
-        try io { () throws(IOError) in try file.syncData() }
+        // The store's name may come from a process that died before it synced the directory.
+        try io { () throws(IOError) in
+            try directory.sync()
+            try file.syncData()
+        }
         file.adviseDontNeed()
         return try Recovery(scan: scan).run()
     }
@@ -311,7 +317,13 @@ extension Engine {
             try file.write(content, at: FileOffset(0))
             try file.syncAll()
             try directory.rename(temporary, to: name + fileSuffix, replacing: false)
-            try directory.sync()
+            do throws(IOError) {
+                try directory.sync()
+            } catch {
+                // A later sync that succeeds would say nothing of this name.
+                try? directory.remove(name + fileSuffix)
+                throw error
+            }
         }
     }
 

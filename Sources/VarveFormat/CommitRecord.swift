@@ -14,6 +14,8 @@ public struct CommitRecord: Hashable, Sendable {
     public static let fixedLength = 96
     /// Longest author label in bytes of UTF-8.
     public static let authorBytesMax = 64
+    /// Commit numbers, object IDs and live bytes are below this.
+    public static let countersEnd: UInt64 = 1 << 62
     /// The most bytes of the variable part.
     public static let extraBytesMax = 1 << 20
 
@@ -133,6 +135,12 @@ public struct CommitRecord: Hashable, Sendable {
             record.checkpoint < offset, record.flags == 0
         else {
             throw reader.error("offset", "behind the frame", "in front of it")
+        }
+        // What counts on from here never overflows.
+        for value in [record.number.rawValue, record.liveBytes, record.objectIDHighWater] {
+            guard value < countersEnd else {
+                throw reader.error("number", "\(value)", "below 2^62")
+            }
         }
         var extra = try reader.part(count: extraLength, "extra")
         let authorLength = Int(try extra.u8("author length"))

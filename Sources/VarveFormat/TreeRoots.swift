@@ -31,6 +31,8 @@ public struct StoredRoot: Hashable, Sendable {
 public enum TreeRoots {
     /// Deepest tree that a reader accepts.
     public static let levelMax: UInt8 = 15
+    /// Most entries of a tree that a reader accepts: counting on never overflows.
+    public static let rowsMax: UInt64 = 1 << 62
 
     /// Appends the number of roots and each root.
     public static func append(_ roots: [StoredRoot], to writer: inout ByteWriter) {
@@ -62,6 +64,9 @@ public enum TreeRoots {
             }
             let address = try PageAddress(from: &reader, below: offset)
             let rows = try reader.varint("rows")
+            guard (1...rowsMax).contains(rows) else {
+                throw reader.error("rows", "\(rows)", "1 to 2^62")
+            }
             roots.append(
                 StoredRoot(tree: TreeID(tree), level: level, address: address, rows: rows)
             )

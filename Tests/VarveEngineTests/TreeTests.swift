@@ -7,7 +7,12 @@ import VarveFormat
 @testable import VarveEngine
 
 private final class NoLoader: NodeLoading {
-    func load(_ address: PageAddress, tree: TreeID, level: Int) throws(EngineError) -> TreeNode {
+    func load(
+        _ address: PageAddress,
+        tree: TreeID,
+        level: Int,
+        rows: UInt64
+    ) throws(EngineError) -> TreeNode {
         throw EngineError(.invalid, "nothing is in the file")
     }
 }

@@ -91,13 +91,11 @@ final class BlobFileWriter {
         } catch {
             guard error.isExisting else { throw .io(error) }
         }
-        if try isStored(reference) {
-            try BlobFiles.io { () throws(IOError) in try directory.remove(temporaryName) }
-        } else {
-            // What stands there is damaged; these bytes are what its name promises.
-            try BlobFiles.io { () throws(IOError) in
-                try directory.rename(temporaryName, to: name, replacing: true)
-            }
+        // The same bytes: the name is given anew all the same, since a directory's sync that failed
+        // may have left the old one in memory only. Other bytes: what stands there is damaged.
+        _ = try isStored(reference)
+        try BlobFiles.io { () throws(IOError) in
+            try directory.rename(temporaryName, to: name, replacing: true)
         }
     }
 

@@ -33,6 +33,9 @@ final class BlobFiles: Sendable {
         var directory: (any StoreDirectory)?
         /// The directory's own name may have been made by a process that died before it synced.
         var isNameDurable = false
+        /// A sync of the directory failed: a later one that succeeds says nothing of the names
+        /// that were given before.
+        var failure: IOError?
     }
     private let parent: any StoreDirectory
     private let name: String
@@ -66,15 +69,20 @@ final class BlobFiles: Sendable {
         return try writer.finish()
     }
 
-    /// Makes the names of all finished blobs durable, one that was found there included.
+    /// Makes the names of all finished blobs durable, one that was found there included. After a
+    /// failure it fails until the store is opened again.
     func publish() throws(BlobError) {
         guard let directory = try existing() else { return }
-        try Self.io { () throws(IOError) in
+        if let failure = state.withLock({ $0.failure }) { throw .io(failure) }
+        do throws(IOError) {
             try directory.sync()
             if !state.withLock({ $0.isNameDurable }) {
                 try parent.sync()
                 state.withLock { $0.isNameDurable = true }
             }
+        } catch {
+            state.withLock { $0.failure = error }
+            throw .io(error)
         }
     }
 

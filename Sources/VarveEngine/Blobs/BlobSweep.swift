@@ -20,26 +20,29 @@ extension Engine {
         guard state.trees[.droppedBlobs] != nil else { return state }
         let oldest = oldestPinned()
         var keys: [BlobDigest: [[UInt8]]] = [:]
+        var stillRead: Set<BlobDigest> = []
         var cursor = TreeCursor(state.tree(.droppedBlobs, nodes))
         var hasEntry = try cursor.first()
         while hasEntry {
             let (commit, digest) = try Self.format { () throws(FormatError) in
                 try EngineKeys.dropped(decoding: cursor.key)
             }
-            // Ascending by commit: everything from here on may still be read.
-            if commit > oldest { break }
-            keys[digest, default: []].append(cursor.key)
+            if commit > oldest {
+                // A snapshot may still read it, also when it was dropped once before.
+                stillRead.insert(digest)
+            } else {
+                keys[digest, default: []].append(cursor.key)
+            }
             hasEntry = try cursor.next()
         }
         let blobs = state.tree(.blobs, nodes)
         var free: [BlobDigest] = []
-        for digest in keys.keys.sorted()
-        where try blobs.value(EngineKeys.digest(digest)) == nil {
-            free.append(digest)
+        for digest in keys.keys.sorted() where !stillRead.contains(digest) {
+            if try blobs.value(EngineKeys.digest(digest)) == nil { free.append(digest) }
         }
         let removed = Set(try blobStore.remove(free))
         counters.blobFilesSwept.add(UInt64(removed.count), ordering: .relaxed)
-        // A blob that is named again needs its entry no more either.
+        // A blob that is named again, or was since, needs its older entry no more either.
         let settled = keys.filter { removed.contains($0.key) || !free.contains($0.key) }
         guard !settled.isEmpty else { return state }
         writer.stamp += 1

@@ -37,7 +37,13 @@ extension Engine {
             options.environment.yield("checkpoint.sync")
             try writer.log.sync()
         } catch {
-            throw poison(&writer, state.number, error)
+            // The commits that it describes are on disk.
+            throw poison(
+                &writer,
+                .poisoned,
+                "a checkpoint failed while it was written; every commit is on disk",
+                error
+            )
         }
         pages.keepNodes()
         published.withLock { $0.state = clean }
@@ -64,7 +70,11 @@ extension Engine {
     /// Checkpoint, CLOSE frame, sync, and no zeros behind the log.
     func closeCleanly(_ writer: inout WriterState) throws(EngineError) {
         try sweepOrphans(&writer)
-        guard writer.isDirty || !writer.isClosedCleanly else { return }
+        // IDs that were handed out without a commit must be known to the next opening.
+        guard
+            writer.isDirty || !writer.isClosedCleanly
+                || objectIDHighWater > writer.recordedHighWater
+        else { return }
         try checkpoint(&writer)
         let state = published.withLock { $0.state }
         // No zeros for it: what is not written yet is cut off right after.

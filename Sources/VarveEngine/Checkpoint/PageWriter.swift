@@ -87,7 +87,7 @@ struct PageWriter {
             }
             // Children lie below their parents: an old page has old pages only.
             guard let limit = rewriteFrom, address.offset >= limit else { return address }
-            node = try nodes.load(address, tree: tree, level: level)
+            node = try nodes.load(address, tree: tree, level: level, rows: pointer.rows)
         }
         let clean: TreeNode
         if node.isLeaf && node.stamp == TreeNode.cleanStamp {

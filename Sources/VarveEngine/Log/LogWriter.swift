@@ -5,7 +5,8 @@
 //   that is not zero. Only unused zeros are cut, at a clean close.
 // - `durableEnd` is raised by a successful sync of this opening alone.
 // - Frames gather in `buffer`; until `flush` begins to write, giving the batch up costs nothing.
-//   After that its bytes are a void: the next commit's body starts behind them.
+//   After that its bytes are a void, also when the write failed: some of them may have arrived, and
+//   the next commit's body starts behind them.
 
 internal import Synchronization
 internal import VarveBase
@@ -35,8 +36,8 @@ struct LogWriter {
 
     private var buffer = ByteWriter()
     private var bufferStart: FileOffset
-    /// True from the first byte that was handed over until the next successful sync.
-    private(set) var hasUnsyncedBytes = false
+    /// The end of everything that was handed to the system, whether it arrived or not.
+    private var handedEnd: FileOffset
 
     init(
         file: any StoreFile,
@@ -63,6 +64,7 @@ struct LogWriter {
         bodyStart = end
         bodyHash = seed
         bufferStart = end
+        handedEnd = end
     }
 
     /// Log bytes behind the newest checkpoint.
@@ -168,7 +170,7 @@ struct LogWriter {
     /// Hands the buffer to the system. After an error the outcome is unknown.
     mutating func flush() throws(IOError) {
         guard buffer.count > 0 else { return }
-        hasUnsyncedBytes = true
+        handedEnd = end
         try file.write(buffer.bytes, at: bufferStart)
         counters.bytesWritten.add(UInt64(buffer.count), ordering: .relaxed)
         buffer.bytes.removeAll(keepingCapacity: buffer.count <= 1 << 20)
@@ -182,25 +184,20 @@ struct LogWriter {
         counters.syncs.add(1, ordering: .relaxed)
         durableEnd = end
         preparedEnd = max(preparedEnd, end)
-        hasUnsyncedBytes = false
     }
 
-    /// Gives up what was appended since `earlier`. What was flushed meanwhile becomes a void.
+    /// Gives up what was appended since `earlier`. What was handed over meanwhile becomes a void.
     mutating func abandon(backTo earlier: LogWriter) {
-        let wasFlushed = bufferStart > earlier.bufferStart
-        let reached = bufferStart
+        let reached = handedEnd
         let prepared = max(preparedEnd, earlier.preparedEnd)
-        let durable = durableEnd
-        let unsynced = hasUnsyncedBytes
         self = earlier
         preparedEnd = prepared
-        if wasFlushed {
+        if reached > handedEnd {
+            handedEnd = reached
             end = reached
             bufferStart = reached
             bodyStart = reached
             bodyHash = seed
-            durableEnd = durable
-            hasUnsyncedBytes = unsynced
         }
     }
 

@@ -35,8 +35,13 @@ struct LogScan {
 
     /// The first offset behind the last byte that is not zero; the log's start in an empty log.
     func dataEnd() throws(EngineError) -> UInt64 {
-        let start = FileHeader.logStart.rawValue
-        var end = size
+        try dataEnd(from: FileHeader.logStart.rawValue, to: size)
+    }
+
+    /// The first offset behind the last byte of a range that is not zero; its start when there is
+    /// none.
+    func dataEnd(from start: UInt64, to limit: UInt64) throws(EngineError) -> UInt64 {
+        var end = limit
         while end > start {
             let from = max(start, end - min(Self.window, end - start))
             let bytes = try log.read(at: FileOffset(from), count: Int(end - from))
@@ -160,7 +165,10 @@ struct LogScan {
         var limit = (end + 7) & ~7
         var budget = Self.searchBytesMax
         while limit > start {
-            if let offset = try frame(endingAt: limit), let header = try header(at: offset) {
+            // A tail word of another length than the header's would lead past sound frames.
+            if let offset = try frame(endingAt: limit), let header = try header(at: offset),
+                offset + header.frameLength == limit
+            {
                 if try !body(offset, header) { return }
                 limit = offset
                 continue
@@ -189,8 +197,26 @@ struct LogScan {
         }
     }
 
+    /// The first offset from `start` on where a header fits; `end` when there is none below it.
+    func nextHeader(from start: UInt64, to end: UInt64) throws(EngineError) -> UInt64 {
+        var from = start
+        while from < end {
+            let to = min(end, from + Self.window)
+            let bytes = try log.read(
+                at: FileOffset(from),
+                count: Int(min(to + UInt64(FrameHeader.length), size) - from)
+            )
+            for offset in stride(from: from, to: to, by: Int(FrameHeader.alignment))
+            where decode(bytes, at: Int(offset - from), offset: offset) != nil {
+                return offset
+            }
+            from = to
+        }
+        return end
+    }
+
     /// The frame whose tail word ends exactly at `end`.
-    private func frame(endingAt end: UInt64) throws(EngineError) -> UInt64? {
+    func frame(endingAt end: UInt64) throws(EngineError) -> UInt64? {
         guard end >= FileHeader.logStart.rawValue + 40, end <= size else { return nil }
         let bytes = try log.read(
             at: FileOffset(end - UInt64(FrameHeader.tailLength)),

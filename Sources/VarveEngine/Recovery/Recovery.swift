@@ -46,15 +46,26 @@ struct Recovery {
     func run() throws(EngineError) -> RecoveredLog {
         // 1. Where the data ends.
         let dataEnd = try scan.dataEnd()
-        // 2. The newest commit whose chain is sound down to a proven frame.
+        // 2. The newest commit whose chain is sound down to a proven frame. A body frame is passed
+        //    over: between it and the commit that it names others may stand, which a torn settle
+        //    was to absorb.
         var accepted: (ScannedCommit, Chain)?
-        var tried: Set<UInt64> = []
+        var named: Set<FileOffset> = [FileOffset(0)]
         var failure: EngineError?
         try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
-            // A body frame leads to the chain as well as a commit frame does.
-            let place = header.kind.isCommitFrame ? offset : header.previousCommit.rawValue
-            guard tried.insert(place).inserted,
-                let candidate = try scan.commit(at: FileOffset(place))
+            // The commit that a frame names was synced before the frame was written.
+            let before = header.previousCommit
+            if named.insert(before).inserted, try scan.commit(at: before) == nil {
+                failure = EngineError(
+                    .damaged,
+                    "the commit at \(before.frameName) is damaged; it was on disk before the frame "
+                        + "at \(FileOffset(offset).frameName) was written",
+                    place: before
+                )
+                return false
+            }
+            guard header.kind.isCommitFrame,
+                let candidate = try scan.commit(at: FileOffset(offset))
             else { return true }
             switch try chain(of: candidate) {
             case .sound(let chain):
@@ -155,53 +166,60 @@ struct Recovery {
 
     // MARK: Torn or rotten
 
-    /// Judges the first frame behind the accepted commit that is not sound.
+    /// Judges the frames behind the accepted commit.
     ///
     /// A write that was torn over zeros leaves 512-byte sectors missing; rot leaves them all there
     /// and wrong. Only the second is refused. A device that writes garbage inside a sector can make
     /// the first look like the second: that costs a question, no data.
+    ///
+    /// All of them, not only the first: a commit may stand behind torn bytes, or behind the zeros
+    /// up to the next 4 KiB, that an earlier recovery went round.
     private func judge(from start: UInt64, to dataEnd: UInt64) throws(EngineError) {
         var position = start
-        // Recovery itself leaves a gap of zeros up to the next 4 KiB behind doubtful bytes.
         while position < dataEnd {
             guard let header = try scan.header(at: position) else {
-                try judgeHeaderless(at: position, to: dataEnd)
-                return
+                let next = try scan.nextHeader(from: position, to: dataEnd)
+                try judgeHeaderless(from: position, to: next)
+                position = next
+                continue
             }
             let count = Int(header.frameLength)
             let bytes = try scan.log.read(at: FileOffset(position), count: count)
             let payload = FrameHeader.length..<(FrameHeader.length + Int(header.storedLength))
-            let isSound =
-                bytes.count == count
-                && FrameHash.xxh64(bytes, range: payload, seed: scan.log.seed)
-                    == header.payloadHash
-            if isSound {
+            guard bytes.count == count else {
+                throw EngineError(.ioFailed, "the store file became shorter while it was read")
+            }
+            if FrameHash.xxh64(bytes, range: payload, seed: scan.log.seed) == header.payloadHash {
                 position += header.frameLength
                 continue
             }
-            if header.kind == .checkpoint || header.kind == .close
+            // Without a CKPT, a CLOSE or a settle no commit is lost.
+            let losesNothing =
+                header.kind == .checkpoint || header.kind == .close
                 || header.flags.contains(.settle)
-            {
-                return
-            }
             let tail = FrameHeader.tailWord(bytes, at: count - FrameHeader.tailLength)
-            if tail == header.frameLength && !hasMissingSector(bytes, at: position) {
+            if !losesNothing && tail == header.frameLength
+                && !hasMissingSector(bytes, at: position)
+            {
                 throw rotten(FileOffset(position), count)
             }
-            return
+            // The log may have gone on inside what this frame was to be.
+            position = try scan.nextHeader(from: position + FrameHeader.alignment, to: dataEnd)
         }
     }
 
-    /// The header does not fit, but a tail word behind it may point back to exactly here.
-    private func judgeHeaderless(at position: UInt64, to dataEnd: UInt64) throws(EngineError) {
-        let count = dataEnd - position
-        guard count >= 40, count <= UInt64(FrameKind.delta.payloadBytesMax) else { return }
-        let bytes = try scan.log.read(at: FileOffset(position), count: Int(count))
-        guard bytes.count == Int(count),
-            FrameHeader.tailWord(bytes, at: bytes.count - FrameHeader.tailLength) == count,
-            !hasMissingSector(bytes, at: position)
+    /// No header fits from `start` up to `limit`, but a tail word before `limit` may point back to
+    /// a frame that is all there.
+    private func judgeHeaderless(
+        from start: UInt64,
+        to limit: UInt64
+    ) throws(EngineError) {
+        let end = (try scan.dataEnd(from: start, to: limit) + 7) & ~7
+        guard let place = try scan.frame(endingAt: end), place >= start,
+            end - place <= UInt64(FrameKind.delta.payloadBytesMax)
         else { return }
-        throw rotten(FileOffset(position), Int(count))
+        let bytes = try scan.log.read(at: FileOffset(place), count: Int(end - place))
+        if !hasMissingSector(bytes, at: place) { throw rotten(FileOffset(place), bytes.count) }
     }
 
     private func hasMissingSector(_ bytes: [UInt8], at offset: UInt64) -> Bool {

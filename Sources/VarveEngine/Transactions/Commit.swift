@@ -57,7 +57,13 @@ extension Engine {
             options.environment.yield("commit.sync")
             try writer.log.sync()
         } catch {
-            throw poison(&writer, transaction.number, error)
+            throw poison(
+                &writer,
+                .outcomeUnknown,
+                "commit \(transaction.number.rawValue) may or may not be on disk; "
+                    + "open the store again to find out",
+                error
+            )
         }
         pages?.keepNodes()
         // 7. publish: caches learn what changed, then readers may see it.
@@ -143,10 +149,10 @@ extension Engine {
         _ bytes: [UInt8],
         _ writer: inout WriterState
     ) throws(EngineError) -> ValuePlace {
-        guard bytes.count <= FrameKind.value.payloadBytesMax - ValueHeader.length else {
+        guard bytes.count <= EngineOptions.valueBytesMax else {
             throw EngineError(
                 .limitExceeded,
-                "a value has \(bytes.count) bytes; the limit is 32 MiB"
+                "a value has \(bytes.count) bytes, the limit is \(EngineOptions.valueBytesMax)"
             )
         }
         let address = writer.log.appendBody(
@@ -210,14 +216,16 @@ extension Engine {
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: state), to: &body)
         ChangedObjects.append(changes.objects, to: &body)
-        guard body.count < FrameKind.tree.payloadBytesMax / 2 else {
+        // The number of changed objects bounds the list for its reader.
+        let objects = changes.objects.reduce(0) { $0 + $1.objects.count }
+        guard body.count < FrameKind.tree.payloadBytesMax / 2,
+            objects <= Int(ChangedObjects.objectsMax)
+        else {
             throw EngineError(.limitExceeded, "a transaction changes too many objects")
         }
         var record = record
         record.liveBytes += pages.pageBytes
         writer.liveBytes = record.liveBytes
-        // The number of changed objects bounds the list for its reader.
-        let objects = changes.objects.reduce(0) { $0 + $1.objects.count }
         record.operationCount = UInt32(clamping: objects)
         writer.log.appendCommit(.tree, flags: .carriesChanges, record: record, body: body.bytes)
         return (state, pages)
@@ -259,18 +267,14 @@ extension Engine {
         return error
     }
 
-    /// After bytes of the commit were handed over: whether it is on disk is not known.
+    /// After bytes of a commit frame were handed over: whether it is on disk is not known.
     func poison(
         _ writer: inout WriterState,
-        _ number: CommitNumber,
+        _ code: EngineError.Code,
+        _ message: String,
         _ cause: IOError
     ) -> EngineError {
-        let error = EngineError(
-            .outcomeUnknown,
-            "commit \(number.rawValue) may or may not be on disk (\(cause.description)); "
-                + "open the store again to find out",
-            cause: cause
-        )
+        let error = EngineError(code, "\(message) (\(cause.description))", cause: cause)
         writer.status = .poisoned(error)
         return error
     }

@@ -252,9 +252,10 @@ final class StateEditor {
                     "a row names the blob \(reference.digest.shortName), which was never written"
                 )
             }
-            let count = Int64(clamping: entry.references) + change
-            guard count >= 0 else {
-                throw .damaged("blob \(reference.digest.shortName) is named too often")
+            let (count, overflow) = Int64(clamping: entry.references)
+                .addingReportingOverflow(change)
+            guard count >= 0, !overflow else {
+                throw .damaged("blob \(reference.digest.shortName) has a wrong count of rows")
             }
             if count > 0 {
                 entry.references = UInt64(count)

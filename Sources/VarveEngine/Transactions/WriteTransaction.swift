@@ -4,6 +4,7 @@
 // - Lives inside one `Engine.write` call, under the writer lock.
 // - Every change goes through `StateEditor` and, while the commit may still be a DELTA, into the
 //   list of operations; a replay of that list does the same again.
+// - A change that failed may be half done: a transaction with a `failure` never commits.
 
 public import VarveBase
 internal import VarveFormat
@@ -19,6 +20,8 @@ public final class WriteTransaction {
     /// True when the changes cannot or should not be written as DELTA.
     private(set) var needsTree = false
     private(set) var schemaChanged = false
+    /// The first error of a change.
+    private(set) var failure: EngineError?
     private var changes: [EntityID: EntityChanges] = [:]
 
     private struct EntityChanges {
@@ -102,7 +105,9 @@ public final class WriteTransaction {
         let (stored, moved) = try format { () throws(FormatError) in
             try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
         }
-        try editor.insert(entity, object, stored: stored, moved: moved)
+        try change { () throws(EngineError) in
+            try editor.insert(entity, object, stored: stored, moved: moved)
+        }
         changes[entity, default: EntityChanges()].inserted.append(object)
         log(.insert(entity: entity, object: object, row: stored))
     }
@@ -119,7 +124,9 @@ public final class WriteTransaction {
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
         }
         let parsed = try format { () throws(FormatError) in try RowPatch(stored) }
-        try editor.update(entity, object, patch: parsed, moved: moved)
+        try change { () throws(EngineError) in
+            try editor.update(entity, object, patch: parsed, moved: moved)
+        }
         changes[entity, default: EntityChanges()].updated.append(object)
         log(.update(entity: entity, object: object, patch: stored))
     }
@@ -128,7 +135,7 @@ public final class WriteTransaction {
     ///
     /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
     public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
-        try editor.delete(entity, object)
+        try change { () throws(EngineError) in try editor.delete(entity, object) }
         changes[entity, default: EntityChanges()].deleted.append(object)
         log(.delete(entity: entity, object: object))
     }
@@ -147,7 +154,10 @@ public final class WriteTransaction {
         } catch {
             throw EngineError(.invalid, error.description, cause: error)
         }
-        try editor.setSchema(bytes, version: version, deriver: deriver)
+        try check(valueBytes: bytes.count)
+        try change { () throws(EngineError) in
+            try editor.setSchema(bytes, version: version, deriver: deriver)
+        }
         schemaChanged = true
         needsTree = true
     }
@@ -162,6 +172,10 @@ public final class WriteTransaction {
     ///
     /// - Complexity: O(n log n); keeps the new keys in memory while it sorts them.
     public func rebuildIndexes(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
+        try change { () throws(EngineError) in try rebuild(indexes, of: entity) }
+    }
+
+    private func rebuild(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
         needsTree = true
         for index in indexes { dropTree(index) }
         guard let deriver = editor.deriver else { return }
@@ -198,14 +212,35 @@ public final class WriteTransaction {
         guard key.count <= DeltaOps.keyBytesMax else {
             throw EngineError(.limitExceeded, "a key has \(key.count) bytes, the limit is 1024")
         }
-        try editor.editor(tree).put(key, value)
+        try check(valueBytes: value.count)
+        try change { () throws(EngineError) in try editor.editor(tree).put(key, value) }
         log(.put(tree: tree, key: key, value: value))
     }
 
     /// Takes a fact out.
     public func remove(_ tree: TreeID, _ key: [UInt8]) throws(EngineError) {
-        try editor.editor(tree).remove(key)
+        try change { () throws(EngineError) in try editor.editor(tree).remove(key) }
         log(.remove(tree: tree, key: key))
+    }
+
+    /// A fact lies in a page, whatever else is on it.
+    private func check(valueBytes count: Int) throws(EngineError) {
+        guard count <= EngineOptions.valueBytesMax else {
+            throw EngineError(
+                .limitExceeded,
+                "a fact has \(count) bytes, the limit is \(EngineOptions.valueBytesMax)"
+            )
+        }
+    }
+
+    private func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
+        if let failure { throw failure }
+        do throws(EngineError) {
+            try body()
+        } catch {
+            failure = error
+            throw error
+        }
     }
 
     // MARK: What the commit needs

@@ -3,7 +3,8 @@
 // Invariants
 // - An entry of the cache is never wrong, only evicted: a place in the file never changes.
 // - The cache holds clean nodes only, up to a budget of bytes; nodes in use live on without it.
-// - A page is checked once, when it is decoded: tree, level, ascending keys, row counts.
+// - A page is checked once, when it is decoded: tree, level, ascending keys. Its row count is
+//   compared with its parent's every time, so that counts add up in whatever was loaded.
 
 internal import Synchronization
 internal import VarveBase
@@ -12,8 +13,12 @@ internal import VarveFormat
 final class NodeStore: NodeLoading {
     private final class Entry {
         let node: TreeNode
+        let rows: UInt64
         var wasUsed = true
-        init(_ node: TreeNode) { self.node = node }
+        init(_ node: TreeNode) {
+            self.node = node
+            rows = node.rows
+        }
     }
     private struct Cache {
         var entries: [FileOffset: Entry] = [:]
@@ -35,25 +40,37 @@ final class NodeStore: NodeLoading {
 
     var cachedBytes: Int { cache.withLock { $0.bytes } }
 
-    func load(_ address: PageAddress, tree: TreeID, level: Int) throws(EngineError) -> TreeNode {
+    func load(
+        _ address: PageAddress,
+        tree: TreeID,
+        level: Int,
+        rows: UInt64
+    ) throws(EngineError) -> TreeNode {
         let offset = address.offset
-        let cached = cache.withLock { cache -> TreeNode? in
+        let found = cache.withLock { cache -> (node: TreeNode, rows: UInt64)? in
             guard let entry = cache.entries[offset] else { return nil }
             entry.wasUsed = true
-            return entry.node
+            return (entry.node, entry.rows)
         }
-        if let cached {
+        if let found {
             counters.nodeHits.add(1, ordering: .relaxed)
             // The cache is keyed by place alone: a page reached as another node is damage.
-            guard cached.level == level else {
-                throw .damaged("page \(address.offset.frameName) is at another level than expected")
-            }
-            return cached
+            guard found.node.level == level, found.rows == rows else { throw Self.unfit(address) }
+            return found.node
         }
         counters.nodeMisses.add(1, ordering: .relaxed)
         let node = try decode(address, tree: tree, level: level)
+        guard node.rows == rows else { throw Self.unfit(address) }
         insert(node, at: address)
         return node
+    }
+
+    private static func unfit(_ address: PageAddress) -> EngineError {
+        .damaged(
+            "page \(address.offset.frameName) is at another level, or has other row counts, than "
+                + "its parent says",
+            place: address.offset
+        )
     }
 
     /// Keeps a clean node, and evicts others that were not used lately.
@@ -142,6 +159,16 @@ enum PageCoding {
             header: header,
             offset: frame.offset
         )
+        // A prefix is stored once and unfolded for every key.
+        let unfolded = body.suffixes.count.multipliedReportingOverflow(by: body.prefix.count)
+        guard !unfolded.overflow, unfolded.partialValue <= FrameKind.page.payloadBytesMax else {
+            throw FormatError(
+                place: place,
+                field: "prefix length",
+                found: "\(body.prefix.count) bytes of \(body.suffixes.count) keys",
+                expected: "at most \(FrameKind.page.payloadBytesMax) bytes in all"
+            )
+        }
         let node = TreeNode(
             stamp: TreeNode.cleanStamp,
             level: level,

@@ -24,10 +24,15 @@ struct TreeRoot: Sendable {
 
 /// Brings pages into memory. Implemented by `NodeStore`.
 protocol NodeLoading: AnyObject, Sendable {
-    /// The node of a page, from the cache or the file.
+    /// The node of a page with `rows` entries below it, from the cache or the file.
     ///
     /// - Throws: `damaged` when the page is not what its parent says, `ioFailed`.
-    func load(_ address: PageAddress, tree: TreeID, level: Int) throws(EngineError) -> TreeNode
+    func load(
+        _ address: PageAddress,
+        tree: TreeID,
+        level: Int,
+        rows: UInt64
+    ) throws(EngineError) -> TreeNode
 }
 
 /// One tree with the means to read it.
@@ -41,7 +46,7 @@ struct Tree: Sendable {
     func rootNode() throws(EngineError) -> TreeNode? {
         if let node = root.node { return node }
         guard let address = root.address else { return nil }
-        return try loader.load(address, tree: id, level: root.level)
+        return try loader.load(address, tree: id, level: root.level, rows: root.rows)
     }
 
     func child(of node: TreeNode, at index: Int) throws(EngineError) -> TreeNode {
@@ -50,7 +55,7 @@ struct Tree: Sendable {
         guard let address = pointer.address else {
             preconditionFailure("a child is in memory or in the file")
         }
-        return try loader.load(address, tree: id, level: node.level - 1)
+        return try loader.load(address, tree: id, level: node.level - 1, rows: pointer.rows)
     }
 
     /// The leaf that holds the row `object` if the tree has it.

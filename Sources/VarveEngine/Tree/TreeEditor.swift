@@ -3,7 +3,7 @@
 // Invariants
 // - A node is changed in place only when it carries the transaction's stamp; any other is copied.
 // - No node but an empty root leaf has no entry; no node weighs more than the split weight unless
-//   it has a single entry.
+//   it has a single entry, or is an inner node of at most three.
 // - An entry appended behind the last one splits 100/0, so that ascending inserts fill their
 //   leaves.
 
@@ -55,7 +55,7 @@ final class TreeEditor {
             addRows(1, along: path)
         }
         path[path.count - 1].index = index
-        split(along: &path)
+        try split(along: &path)
         return !isEqual
     }
 
@@ -135,10 +135,12 @@ final class TreeEditor {
 
     // MARK: Split
 
-    private func split(along path: inout ContiguousArray<Step>) {
+    private func split(along path: inout ContiguousArray<Step>) throws(EngineError) {
         for depth in path.indices.reversed() {
             let (node, index) = (path[depth].node, path[depth].index)
-            guard node.weight > splitWeight && node.count > 1 else { return }
+            // Two children with a long key between them stay together: a tree of inner nodes with
+            // one child each would grow by a level with every split below.
+            guard node.weight > splitWeight && node.count > (node.isLeaf ? 1 : 3) else { return }
             let right = TreeNode(
                 stamp: stamp,
                 level: node.level,
@@ -147,7 +149,7 @@ final class TreeEditor {
             let separator = divide(node, into: right, changed: index)
             let pointer = ChildPointer(node: right, address: nil, rows: right.rows)
             if depth == 0 {
-                growRoot(left: node, separator: separator, right: pointer)
+                try growRoot(left: node, separator: separator, right: pointer)
                 return
             }
             let parent = path[depth - 1].node
@@ -186,9 +188,16 @@ final class TreeEditor {
         return node.isLeaf ? TreeNode.separator(left: last, right: first) : first
     }
 
-    private func growRoot(left: TreeNode, separator: [UInt8], right: ChildPointer) {
+    private func growRoot(
+        left: TreeNode,
+        separator: [UInt8],
+        right: ChildPointer
+    ) throws(EngineError) {
         let top = TreeNode(stamp: stamp, level: left.level + 1)
-        precondition(top.level < Tree.depthMax, "a tree this deep cannot be written")
+        // No tree of ours gets there; one from elsewhere may begin there.
+        guard top.level < Tree.depthMax else {
+            throw .damaged("tree \(id.rawValue) is deeper than a tree may be")
+        }
         top.insert([], [], at: 0)
         top.insert(separator, [], at: 1)
         top.children = [
@@ -226,6 +235,11 @@ final class TreeEditor {
         let second = try tree.child(of: parent, at: left + 1)
         let first = try tree.child(of: parent, at: left)
         guard first.weight + second.weight <= splitWeight * 3 / 4 else { return }
+        // Pages are checked one by one, so only here it shows that neighbours overlap.
+        let start = second.isLeaf ? second.key(0) : parent.key(left + 1)
+        guard first.compareKey(first.count - 1, with: start) < 0 else {
+            throw .damaged("keys of neighbouring pages of tree \(id.rawValue) overlap")
+        }
         let target = try changeableChild(of: parent, at: left)
         let boundary = target.count
         target.appendEntries(of: second, from: 0, to: second.count)
