@@ -230,14 +230,13 @@ extension Recovery {
     private func newestSound() throws(EngineError) -> RecoveredLog? {
         let dataEnd = try scan.dataEnd()
         var found: RecoveredLog?
-        var tried: Set<UInt64> = []
         // Every later commit stands on a frame that is known to be damaged.
         var ceiling = UInt64.max
         do throws(EngineError) {
             try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
-                let place = header.kind.isCommitFrame ? offset : header.previousCommit.rawValue
-                guard place < ceiling, tried.insert(place).inserted,
-                    let candidate = try scan.commit(at: FileOffset(place)),
+                // Commit frames alone, as in `run`.
+                guard offset < ceiling, header.kind.isCommitFrame,
+                    let candidate = try scan.commit(at: FileOffset(offset)),
                     case .sound(let chain) = try chain(of: candidate)
                 else { return true }
                 do throws(EngineError) {
@@ -254,7 +253,7 @@ extension Recovery {
                     return false
                 } catch {
                     guard error.code == .damaged else { throw error }
-                    ceiling = error.place?.rawValue ?? place
+                    ceiling = error.place?.rawValue ?? offset
                     return true
                 }
             }

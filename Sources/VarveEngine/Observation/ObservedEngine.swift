@@ -78,7 +78,8 @@ extension Engine {
                 lock: nil,
                 file: observer.file,
                 isDirty: false,
-                isClosedCleanly: recovered.isClosed
+                isClosedCleanly: recovered.isClosed,
+                recordedHighWater: recovered.newest.record.objectIDHighWater
             ),
             nextObjectID: max(recovered.newest.record.objectIDHighWater, 1)
         )
