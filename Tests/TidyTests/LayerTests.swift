@@ -1,4 +1,5 @@
 // Which module may import which, in the library and in the tools.
+import Foundation
 import Testing
 
 @Suite("Layers") struct LayerTests {
@@ -81,6 +82,26 @@ import Testing
         }
     }
 
+    @Test("docs/Architecture.md shows the same layers") func documentShowsTheLayers() throws {
+        let document = try Repository.text("docs/Architecture.md")
+        let section = try #require(document.components(separatedBy: "\n## The layers\n").last)
+        var shown: Set<String> = []
+        for line in section.components(separatedBy: "\n## ")[0].components(separatedBy: "\n") {
+            let cells = line.components(separatedBy: "|")
+                .map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 5, cells[1].hasPrefix("`") else { continue }
+            for name in Self.names(cells[1]) where Self.allowed[name] != nil {
+                shown.insert(name)
+                if cells[3].contains("everything under it") { continue }
+                let imports = Set(Self.names(cells[3])).intersection(
+                    Set(Self.allowed.keys).union(["CLZ4", "CVarve"]).subtracting(["VarveMacros"])
+                )
+                #expect(imports == Self.allowed[name], "\(name) is shown with \(imports)")
+            }
+        }
+        #expect(shown.union(["VarveMacros"]) == Set(Self.allowed.keys))
+    }
+
     @Test("The tools import products only") func toolsImportProductsOnly() {
         for file in Repository.files where file.path.hasPrefix("tools/") {
             for (number, module) in file.imports where Self.isLibrary(module) {
@@ -116,6 +137,10 @@ import Testing
             #expect(isPlugin, "\(file.path): imports swift-syntax")
             #expect(file.lines.contains("#if Macros"), "\(file.path): stands outside the trait")
         }
+    }
+
+    private static func names(_ cell: String) -> [String] {
+        cell.split { !$0.isLetter && !$0.isNumber }.map(String.init)
     }
 
     private static func isLibrary(_ module: String) -> Bool {
