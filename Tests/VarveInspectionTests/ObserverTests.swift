@@ -2,7 +2,6 @@
 
 import Foundation
 import Testing
-import VarveEngine
 import VarveTesting
 
 @testable import VarveInspection
