@@ -232,7 +232,6 @@ import VarveIO
         try writer.append(content)
         var pending: PendingBlob? = try writer.finish()
         let reference = try #require(pending?.reference)
-        let old = engine.snapshot()
         for object in [UInt64(1), 2] {
             _ = try engine.write {
                 try $0.insert(entity, ObjectID(object), row: row(1, "", blob: reference))
@@ -243,7 +242,6 @@ import VarveIO
         }
         let between = engine.snapshot()
         pending = nil
-        withExtendedLifetime(old) {}
         _ = try engine.write { try $0.delete(entity, ObjectID(2)) }
         try engine.checkpoint()
         #expect(try between.blob(reference)?.readAll() == content)
