@@ -34,6 +34,7 @@ public enum RowCoding {
     /// The references of all blob columns, in column order.
     public static func blobReferences(in row: [UInt8]) throws(FormatError) -> [BlobReference] {
         let view = try RowView(row)
+        if !view.holdsContentElsewhere { return [] }
         var references: [BlobReference] = []
         for column in 0..<view.columnCount {
             let slot = view.slot(at: column)
@@ -45,6 +46,7 @@ public enum RowCoding {
     /// The columns whose value is kept outside the row.
     public static func outsideColumns(in row: [UInt8]) throws(FormatError) -> [ColumnID] {
         let view = try RowView(row)
+        if !view.holdsContentElsewhere { return [] }
         var columns: [ColumnID] = []
         for column in 0..<view.columnCount
         where RowTag.isOutside(view.slot(at: column).tag) {

@@ -107,6 +107,21 @@ public struct RowView: Sendable {
         }
     }
 
+    /// Whether any column is a blob or a value kept outside the row. Most rows have none, and every
+    /// row that is written is asked.
+    /// - Complexity: O(columns), without reading any body.
+    var holdsContentElsewhere: Bool {
+        var at = tagsStart
+        for _ in 0..<columnCount {
+            let first = bytes[at]
+            // These tags are below 0x80: one byte each.
+            if first >= UInt8(RowTag.blob), first <= UInt8(RowTag.outsideData) { return true }
+            while bytes[at] >= 0x80 { at &+= 1 }
+            at &+= 1
+        }
+        return false
+    }
+
     /// What the row says about a column.
     public func content(_ column: ColumnID) throws(FormatError) -> RowContent {
         try content(slot(column))
