@@ -34,6 +34,11 @@ import VarveIO
         #expect(again.allocateObjectIDs(1).rawValue == first.rawValue + 3)
     }
 
+    @Test func theFirstObjectOfANewStoreIsNumberOne() throws {
+        let engine = try Engine.openTest(MemoryDirectory())
+        #expect(engine.allocateObjectIDs(1) == ObjectID(1))
+    }
+
     @Test func aTransactionThatThrowsLeavesNothing() throws {
         struct Stop: Error {}
         let engine = try Engine.openTest(MemoryDirectory())

@@ -27,9 +27,11 @@ struct RecoveredLog {
     /// The first byte behind everything that is not zero.
     var dataEnd: UInt64
 
-    /// Whether the log ends with a CLOSE and nothing behind it.
+    /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the first frame, which was
+    /// synced before the file got its name, and nothing stands behind it.
     var isClosed: Bool {
-        newest.header.kind == .close && newest.end.rawValue == dataEnd
+        let isWitness = newest.header.kind == .close || newest.offset == FileHeader.logStart
+        return isWitness && newest.end.rawValue == dataEnd
     }
     /// Commits with changes that are accepted but not proven.
     var unsettled: [ScannedCommit] { unproven.filter { $0.header.flags.contains(.carriesChanges) } }
