@@ -148,14 +148,15 @@ extension Engine {
     ) throws(EngineError) -> RecoveredLog {
         let scan = LogScan(log: reader, size: try reader.size())
         let recovered = try Recovery(scan: scan).run()
-        if isReadOnly || recovered.isClosed { return recovered }
+        if isReadOnly || recovered.newest.header.kind == .close && recovered.isClosed {
+            return recovered
+        }
+        // The store's name may come from a process that died before it synced the directory.
+        try io { () throws(IOError) in try directory.sync() }
+        if recovered.isClosed { return recovered }
         // What was read may be in the system's memory only: a sync and a fresh read show the
         // disk's truth earlier. Neither proves anything; the settle does.
-        // The store's name may come from a process that died before it synced the directory.
-        try io { () throws(IOError) in
-            try directory.sync()
-            try file.syncData()
-        }
+        try io { () throws(IOError) in try file.syncData() }
         file.adviseDontNeed()
         return try Recovery(scan: scan).run()
     }

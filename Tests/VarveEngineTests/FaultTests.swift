@@ -1,3 +1,5 @@
+// Calls that fail and power that goes at any call, on a simulated disk.
+
 import Synchronization
 import Testing
 import VarveBase

@@ -1,3 +1,5 @@
+// Stores whose hashes are right and whose contents are not: errors, never traps.
+
 import Testing
 import VarveBase
 import VarveFormat

@@ -1,3 +1,5 @@
+// Ways in which an acknowledged commit was once lost, or could be.
+
 import Synchronization
 import Testing
 import VarveBase

@@ -1,3 +1,5 @@
+// A disk that forgets what was not synced: cache, durable bytes, names, failures.
+
 import Synchronization
 import VarveBase
 import VarveIO

@@ -27,8 +27,8 @@ struct RecoveredLog {
     /// The first byte behind everything that is not zero.
     var dataEnd: UInt64
 
-    /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the first frame, which was
-    /// synced before the file got its name, and nothing stands behind it.
+    /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the first frame, which
+    /// was synced before the file got its name, and nothing stands behind it.
     var isClosed: Bool {
         let isWitness = newest.header.kind == .close || newest.offset == FileHeader.logStart
         return isWitness && newest.end.rawValue == dataEnd
