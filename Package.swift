@@ -35,9 +35,15 @@ let package = Package(
         .target(name: "VarveBase"),
         .target(name: "VarveFormat", dependencies: ["CLZ4", "CVarve", "VarveBase"]),
         .target(name: "VarveIO", dependencies: ["CVarve", "VarveBase"]),
-        .target(name: "VarveEngine", dependencies: ["VarveFormat", "VarveIO", "VarveBase"]),
+        .target(
+            name: "VarveEngine",
+            dependencies: ["CVarve", "VarveFormat", "VarveIO", "VarveBase"]
+        ),
         .target(name: "VarveRecords", dependencies: ["VarveEngine", "VarveFormat", "VarveBase"]),
-        .target(name: "VarveObjects", dependencies: ["VarveRecords", "VarveEngine", "VarveBase"]),
+        .target(
+            name: "VarveObjects",
+            dependencies: ["CVarve", "VarveRecords", "VarveEngine", "VarveBase"]
+        ),
         .target(
             name: "VarveInspection",
             dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]

@@ -31,6 +31,22 @@ int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait) {
 #endif
 }
 
+void varve_unlock_byte(int descriptor, int64_t byte) {
+#ifdef F_OFD_SETLK
+    struct flock lock = {0};
+    lock.l_type = F_UNLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = (off_t)byte;
+    lock.l_len = 1;
+    while (fcntl(descriptor, F_OFD_SETLK, &lock) != 0 && errno == EINTR) {
+    }
+#else
+    (void)byte;
+    while (flock(descriptor, LOCK_UN) != 0 && errno == EINTR) {
+    }
+#endif
+}
+
 int varve_rename_exclusive(int directory, const char *from, const char *to) {
 #if defined(__linux__) && defined(RENAME_NOREPLACE)
     if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0) return 0;

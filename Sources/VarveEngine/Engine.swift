@@ -1,8 +1,8 @@
 // One open store.
 //
 // Invariants
-// - `writer` is held from the first change of a transaction until its commit is published: one
-//   writer at a time.
+// - `writer` is held from the first change of a transaction until its commit has its place in the
+//   log: one writer at a time. The disk is waited for without it.
 // - `published` is the newest commit that is on disk; readers take it and never wait for a writer.
 // - After a failed write or sync of a commit the engine is poisoned: it reads, and writes no more.
 
@@ -15,23 +15,49 @@ internal import VarveIO
 public final class Engine: Sendable {
     let directory: any StoreDirectory
     let fileName: String
-    let header: FileHeader
+    /// The store's identity; it stays through compaction and backup.
+    public let storeID: UUIDValue
     let options: EngineOptions
     let delegate: any EngineDelegate
-    let nodes: NodeStore
+    let nodeBudget: NodeBudget
     let counters: EngineCounters
     let blobStore: BlobStore
     let isReadOnly: Bool
 
+    let queue = CommitQueue()
+    let maintenance: MaintenanceThread?
+    /// Where a writer tells other processes of its commits.
+    let page: SharedPage?
+    /// How a reader hears of them.
+    let follower: Follower?
+    /// The newest commit at the maintenance thread's last idle round.
+    let idle = Mutex(CommitNumber(0))
+    let compaction = CompactionStatus()
+    let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Mutex<WriterState>
     private let nextObjectID: Atomic<UInt64>
 
     struct Published {
         var state: StoreState
+        /// The newest commit that no power cut takes back: that of `state`, or an older one while
+        /// `.relaxed` commits wait for their sync.
+        private(set) var durable: CommitNumber
         /// Number of snapshots by commit.
         var pins: [CommitNumber: Int] = [:]
         var isClosed = false
+
+        init(state: StoreState) {
+            self.state = state
+            durable = state.number
+        }
+
+        mutating func show(_ newer: StoreState, isDurable: Bool) {
+            state = newer
+            if isDurable { durable = newer.number }
+        }
+
+        mutating func becomeDurable() { durable = state.number }
     }
 
     enum Status {
@@ -46,55 +72,86 @@ public final class Engine: Sendable {
         let epoch: UInt64
         /// Stamps of transactions; never used twice in one opening.
         var stamp: UInt64 = TreeNode.cleanStamp + 1
-        var liveBytes: UInt64
+        /// What the next transaction stands on: the newest commit that has its place in the log.
+        var pending: StoreState
+        /// The commit that `pending` stands on, while its saver waits for it.
+        weak var newest: QueuedCommit?
         var lock: (any FileLock)?
-        let file: any StoreFile
+        /// The file that the log goes on in; the newest state belongs to it.
+        var generation: Generation
         var isDirty: Bool
         var isClosedCleanly: Bool
         /// What the newest frame at opening said of object IDs.
         let recordedHighWater: UInt64
+        /// Whether a CLOSE frame stands behind the newest commit while the engine is open.
+        var isWitnessed = false
     }
 
     init(
         directory: any StoreDirectory,
         fileName: String,
-        header: FileHeader,
         options: EngineOptions,
         delegate: any EngineDelegate,
-        nodes: NodeStore,
+        nodeBudget: NodeBudget,
         counters: EngineCounters,
         blobStore: BlobStore,
         isReadOnly: Bool,
+        follows: Bool = true,
         state: StoreState,
         writer: consuming WriterState,
         nextObjectID: UInt64
     ) {
         self.directory = directory
         self.fileName = fileName
-        self.header = header
+        storeID = state.generation.header.storeID
         self.options = options
         self.delegate = delegate
-        self.nodes = nodes
+        self.nodeBudget = nodeBudget
         self.counters = counters
         self.blobStore = blobStore
         self.isReadOnly = isReadOnly
+        let isInline =
+            switch options.maintenance {
+            case .automatic: !directory.isSharedBetweenProcesses
+            case .background: false
+            case .inline: true
+            }
+        maintenance = isReadOnly || isInline ? nil : MaintenanceThread()
+        let page = SharedPage.open(
+            directory,
+            Self.lockName(of: fileName),
+            isReader: isReadOnly,
+            start: options.environment.randomNumber()
+        )
+        self.page = isReadOnly ? nil : page
+        follower = isReadOnly && follows ? page.map { Follower($0) } : nil
         published = Mutex(Published(state: state))
         self.writer = Mutex(writer)
         self.nextObjectID = Atomic(nextObjectID)
+        maintenance?.start(for: self)
     }
 
-    /// The store's identity; it stays through compaction and backup.
-    public var storeID: UUIDValue { header.storeID }
+    /// Why a store that was opened for reading shows an earlier commit than its newest: the damage
+    /// for which opening it for writing is refused. Nil for a sound one.
+    public var damage: EngineError? { damageAtOpening.withLock { $0 } }
 
     // MARK: Reading
 
-    /// The newest commit, pinned until the snapshot goes.
-    /// - Complexity: O(1).
+    /// The newest commit, pinned until the snapshot goes. An engine that was opened for reading
+    /// first follows what a writer in another process has made durable since.
+    /// - Complexity: O(1); for a reader O(bytes of new commits) of the other process.
     public func snapshot() -> Snapshot {
+        if follower != nil { follow() }
         let state = published.withLock { published -> StoreState in
             published.pins[published.state.number, default: 0] += 1
             return published.state
         }
+        return Snapshot(state: state, engine: self)
+    }
+
+    /// A state of the past, pinned until the snapshot goes.
+    func pinned(_ state: StoreState) -> Snapshot {
+        published.withLock { $0.pins[state.number, default: 0] += 1 }
         return Snapshot(state: state, engine: self)
     }
 
@@ -105,57 +162,148 @@ public final class Engine: Sendable {
         }
     }
 
-    /// The oldest commit that somebody reads; the newest one when nobody does.
+    /// The oldest commit that somebody reads, or that a power cut may make the newest again; the
+    /// newest one when there is neither.
     func oldestPinned() -> CommitNumber {
-        published.withLock { $0.pins.keys.min() ?? $0.state.number }
-    }
-
-    var readPlace: (ValuePlace) throws(EngineError) -> [UInt8] {
-        { [nodes, counters] place throws(EngineError) in
-            let bytes = try nodes.log.value(place)
-            counters.valueBytesRead.add(UInt64(bytes.count), ordering: .relaxed)
-            return bytes
-        }
+        published.withLock { min($0.pins.keys.min() ?? $0.durable, $0.durable) }
     }
 
     // MARK: Writing
 
-    /// Runs `body` with the writer lock and makes what it changed durable.
+    /// Runs `body` as the only writer and makes what it changed durable.
+    ///
+    /// Savers that come while another's commit is on its way to the disk share the next sync.
     ///
     /// - Parameters:
     ///   - author: a label of at most 64 bytes that the commit keeps.
+    ///   - durability: `.full` returns when the commit is on disk.
     ///   - body: changes rows. If it throws, nothing happened.
     /// - Returns: what `body` returned, and the commit; nil when nothing was changed.
-    /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned`, `noSpace`
-    ///   (nothing was written), `outcomeUnknown` (the engine is poisoned), `damaged`, `ioFailed`.
+    /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned` (nothing
+    ///   was written), `noSpace` (nothing was written), `outcomeUnknown` (the engine is poisoned),
+    ///   `damaged`, `ioFailed`.
     public func write<R>(
         author: String = "",
+        durability: Durability = .full,
         _ body: (WriteTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
-        try writer.withLock { writer in
-            try checkWritable(writer)
-            writer.stamp += 1
-            let base = published.withLock { $0.state }
-            let editor = StateEditor(
-                base: base,
-                number: base.number.next,
-                stamp: writer.stamp,
-                loader: nodes,
-                splitWeight: options.nodeWeightMax,
-                readPlace: readPlace
-            )
-            let transaction = WriteTransaction(
-                editor: editor,
-                loader: nodes,
-                options: options,
-                delegate: delegate
-            )
-            let result = try body(transaction)
-            // Half of a change may be in the editor: `body` cannot go on as if nothing were.
-            if let failure = transaction.failure { throw failure }
-            if transaction.isEmpty { return (result, nil) }
-            try commit(transaction, author: author, &writer)
-            return (result, transaction.number)
+        while true {
+            let attempt = try writer.withLock { writer -> Attempt<R> in
+                try checkWritable(writer)
+                if isBatchFull(writer) { return .full }
+                guard let transaction = try begin(&writer) else { return .full }
+                let result = try body(transaction)
+                // Half of a change may be in the editor: `body` cannot go on as if nothing were.
+                if let failure = transaction.failure { throw failure }
+                if transaction.isEmpty { return .unchanged(result, on: writer.newest) }
+                let commit = try enqueue(
+                    transaction,
+                    author: author,
+                    durability: durability,
+                    &writer
+                )
+                return .queued(result, commit, needs: needs(writer))
+            }
+            switch attempt {
+            case .full: drain()
+            case .unchanged(let result, let base):
+                try confirm(base)
+                return (result, nil)
+            case .queued(let result, let commit, let needs):
+                try settle(commit)
+                arrange(needs, after: commit)
+                return (result, commit.state.number)
+            }
+        }
+    }
+
+    private enum Attempt<R> {
+        case full
+        case unchanged(R, on: QueuedCommit?)
+        case queued(R, QueuedCommit, needs: MaintenanceNeeds)
+    }
+
+    /// A batch that grew beyond its limit goes to the disk before anything joins it.
+    private func isBatchFull(_ writer: borrowing WriterState) -> Bool {
+        let waiting = writer.log.end.rawValue - writer.log.durableEnd.rawValue
+        return waiting > UInt64(options.batchBytesMax) && !queue.isEmpty
+    }
+
+    /// A transaction on everything that was queued before; nil when that must go to the disk first.
+    private func begin(_ writer: inout WriterState) throws(EngineError) -> WriteTransaction? {
+        if writer.log.holdsBody {
+            do throws(EngineError) { try writer.log.makeRoom() } catch {
+                let refusal = giveUp(&writer, backTo: writer.log.mark, error)
+                // No space for those that wait says nothing of this one: it may only delete.
+                if refusal.code == .noSpace, !queue.isEmpty { return nil }
+                throw refusal
+            }
+            do throws(IOError) { try writer.log.flush() } catch {
+                throw giveUp(&writer, backTo: writer.log.mark, .io(error))
+            }
+        }
+        writer.stamp += 1
+        let base = writer.pending
+        let editor = StateEditor(
+            base: base,
+            number: base.number.next,
+            stamp: writer.stamp,
+            loader: base.generation.nodes,
+            splitWeight: options.nodeWeightMax,
+            readPlace: base.generation.value
+        )
+        return WriteTransaction(
+            editor: editor,
+            loader: base.generation.nodes,
+            options: options,
+            delegate: delegate
+        )
+    }
+
+    /// Returns when the commit is durable: led by this thread, or by another.
+    private func settle(_ commit: QueuedCommit) throws(EngineError) {
+        while queue.waitOrLead(for: commit) { lead() }
+        if case .failed(let error) = commit.outcome.withLock({ $0 }) { throw error }
+    }
+
+    /// What a saver read and left as it is may not be on disk yet: before that, nobody may rely on
+    /// it.
+    private func confirm(_ base: QueuedCommit?) throws(EngineError) {
+        guard let base else { return }
+        // It waits, or is on its way: both are over when the lead comes back from here.
+        if base.outcome.withLock({ $0 == nil }) { drain() }
+        guard case .failed(let error) = base.outcome.withLock({ $0 }) else { return }
+        throw EngineError(
+            error.code == .noSpace ? .noSpace : .poisoned,
+            "nothing was changed, and the newest commit that was read failed (\(error.message))",
+            cause: error
+        )
+    }
+
+    /// Makes everything that waits durable.
+    func drain() {
+        queue.claimLead()
+        lead()
+    }
+
+    /// Runs `body` with the writer lock held, no batch on its way and nothing that waits: the
+    /// pending state is the published one.
+    func exclusively<R>(
+        _ body: (inout WriterState) throws(EngineError) -> R
+    ) throws(EngineError) -> R {
+        queue.claimLead()
+        var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
+        defer { queue.endLead(outcomes) }
+        return try writer.withLock { writer throws(EngineError) in
+            var batch = hand(&writer)
+            if let failure = sync(&batch) {
+                fail(&batch, failure, &writer)
+            } else {
+                publish(&batch)
+            }
+            outcomes = batch.outcomes
+            defer { share(durableEnd: writer.log.durableEnd) }
+            return try body(&writer)
         }
     }
 
@@ -190,7 +338,7 @@ public final class Engine: Sendable {
     ///
     /// - Throws: `noSpace`, `ioFailed`; `poisoned` when the write failed half-way.
     public func checkpoint() throws(EngineError) {
-        try writer.withLock { writer throws(EngineError) in
+        try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
             try checkpoint(&writer)
         }
@@ -199,7 +347,8 @@ public final class Engine: Sendable {
     /// Checkpoints, marks the log as complete, cuts unused zeros off and lets go of the files.
     /// Snapshots that are held stay readable until they go. Closing twice does nothing.
     public func close() throws(EngineError) {
-        try writer.withLock { writer throws(EngineError) in
+        maintenance?.stop()
+        try exclusively { writer throws(EngineError) in
             if case .closed = writer.status { return }
             defer {
                 writer.status = .closed
@@ -207,6 +356,16 @@ public final class Engine: Sendable {
                 writer.lock = nil
             }
             if !isReadOnly, case .open = writer.status { try closeCleanly(&writer) }
+        }
+    }
+
+    /// For an owner that goes: closes now, or on another thread when the last reference went inside
+    /// a callback of a commit, which must not wait for itself.
+    public func closeForOwner() {
+        if queue.isLedByThisThread {
+            _ = BackgroundThread.start { try? self.close() }
+        } else {
+            try? close()
         }
     }
 
@@ -219,9 +378,14 @@ public final class Engine: Sendable {
     /// Counters since opening, and what is held now.
     public var statistics: EngineStatistics {
         var values = counters.values
-        values.nodeCacheBytes = UInt64(nodes.cachedBytes)
+        (values.nodeHits, values.nodeMisses) = nodeBudget.readers.counts
+        values.nodeCacheBytes = UInt64(nodeBudget.usedBytes)
+        values.nodeLimboBytes = UInt64(nodeBudget.limboBytes)
         published.withLock { published in
             values.newestCommit = published.state.number.rawValue
+            values.logBytes = published.state.frame.rawValue
+            values.liveBytes = published.state.liveBytes
+            values.deadBytes = published.state.deadBytes
             values.pinnedSnapshots = published.pins.values.reduce(0, +)
             values.oldestPinnedCommit =
                 (published.pins.keys.min() ?? published.state.number).rawValue

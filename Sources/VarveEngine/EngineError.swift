@@ -43,6 +43,10 @@ public struct EngineError: Error, Sendable {
         case limitExceeded
         /// The caller's arguments do not fit the store.
         case invalid
+        /// The caller wanted an operation to end early.
+        case cancelled
+        /// The commit is not, or no longer, in the store.
+        case notRetained
         /// The file of a blob is missing.
         case blobMissing
         /// The content of a blob is not what its digest says.

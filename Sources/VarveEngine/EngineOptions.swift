@@ -25,6 +25,26 @@ public enum StoreOpenMode: Sendable {
     case readOnly
 }
 
+/// How sure a save is when it returns.
+public enum Durability: Sendable, Hashable {
+    /// On disk.
+    case full
+    /// With the operating system: a crash of the process loses nothing, one of the machine may lose
+    /// the last `relaxedSyncMilliseconds` of such commits, newest first and never one in between.
+    case relaxed
+}
+
+/// Who does what no saver should wait for.
+public enum Maintenance: Sendable, Hashable {
+    /// A thread for stores in files; the savers themselves for stores in memory and in directories
+    /// of the caller's.
+    case automatic
+    /// A thread of the engine's own.
+    case background
+    /// The saver whose commit made it necessary, behind its own commit.
+    case inline
+}
+
 /// Settings of an engine. The defaults are those of docs/Choices.md.
 public struct EngineOptions: Sendable {
     /// Log bytes after the last checkpoint that cause the next one: lower bound.
@@ -38,8 +58,30 @@ public struct EngineOptions: Sendable {
     public var tailRoomMin: UInt64 = 256 << 10
     /// The same: upper bound.
     public var tailRoomMax: UInt64 = 4 << 20
+    /// Prepared bytes that only deletes and checkpoints may use when the disk is full.
+    public var tailReserve: UInt64 = 64 << 10
+    /// Bytes of commits that wait for one write: above it a saver waits for the disk first.
+    public var batchBytesMax = 8 << 20
+    /// Milliseconds after which a `.relaxed` commit is synced.
+    public var relaxedSyncMilliseconds = 50
+    /// Who makes room, writes checkpoints and leaves witnesses.
+    public var maintenance = Maintenance.automatic
+    /// Milliseconds without a commit after which a tail of more than `idleTailBytes` becomes a
+    /// checkpoint, and a CLOSE frame bears witness to the newest commit.
+    public var idleMilliseconds = 1500
+    /// Log bytes behind a checkpoint that are worth one when the store is idle.
+    public var idleTailBytes: UInt64 = 64 << 10
     /// Body bytes above which a transaction's pages are written before its commit frame.
     public var earlyWriteBytes = 8 << 20
+    /// Bytes of entries in a leaf that a compaction writes.
+    public var compactedLeafBytes = 32 << 10
+    /// Whether the store is compacted by itself, when it is idle and that is worthwhile.
+    public var compactsAutomatically = true
+    /// Bytes that a compaction must be able to give back before it runs by itself; they must also
+    /// be half of the file, and that much more than after the last one.
+    public var compactionDeadBytesMin: UInt64 = 16 << 20
+    /// Which commits a compaction keeps.
+    public var retention = Retention.newest
     /// Weight in bytes above which a node is split.
     public var nodeWeightMax = 8 << 10
     /// Bytes of decoded clean nodes kept in memory.
@@ -83,10 +125,11 @@ public protocol IndexDeriver: Sendable {
 public protocol EngineDelegate: Sendable {
     /// The deriver for a stored schema.
     func makeDeriver(schema: [UInt8]) throws(FormatError) -> any IndexDeriver
-    /// A commit is about to be seen by readers. Called with the writer lock held: must be short and
-    /// must not call the engine.
+    /// A commit is about to be seen by readers. Called in the order of commits, on the thread of
+    /// one of the savers that share a sync, and all of them wait for it: must be short and must not
+    /// call the engine.
     func willPublish(_ changes: CommitChanges)
-    /// Readers see the commit. Called with the writer lock held: must be short.
+    /// Readers see the commit. Called as `willPublish`: must be short and must not write.
     func didPublish(_ changes: CommitChanges)
 }
 

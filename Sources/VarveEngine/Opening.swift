@@ -25,7 +25,8 @@ extension Engine {
     ///   - location: where it is. The name is given with or without ".varve".
     ///   - mode: whether to create it, and whether it may be written.
     /// - Throws: `missing`, `missingDirectory`, `permission`, `busy`, `notAStore`, `formatTooNew`,
-    ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`.
+    ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`. For reading, a damaged log is
+    ///   opened at its last sound commit, and `damage` says why; it throws when there is none.
     /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads.
     public static func open(
         _ location: StoreLocation,
@@ -58,16 +59,40 @@ extension Engine {
         let file = try openFile(fileName, in: directory, isReadOnly)
         let header = try readHeader(file, fileName)
         // 5. The newest commit, and the state it stands for.
-        return try recover(
-            file,
-            header,
-            directory,
-            name,
-            lock,
-            isReadOnly: isReadOnly,
-            options,
-            delegate
+        do throws(EngineError) {
+            return try recover(
+                file,
+                header,
+                directory,
+                name,
+                lock,
+                isReadOnly: isReadOnly,
+                options,
+                delegate
+            )
+        } catch {
+            let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
+            guard isReadOnly, isDamage else { throw error }
+            return try openAtLastSound(directory, name, options, delegate, error)
+        }
+    }
+
+    /// A damaged store for reading: as of its last sound commit, with the reason.
+    private static func openAtLastSound(
+        _ directory: any StoreDirectory,
+        _ name: String,
+        _ options: EngineOptions,
+        _ delegate: any EngineDelegate,
+        _ damage: EngineError
+    ) throws(EngineError) -> Engine {
+        let observer = try LogObserver.open(.directory(directory, name: name))
+        let (engine, failure) = try open(
+            observing: observer,
+            options: options,
+            delegate: delegate
         )
+        engine.damageAtOpening.withLock { $0 = observer.failure ?? failure ?? damage }
+        return engine
     }
 
     private static func recover(
@@ -81,30 +106,36 @@ extension Engine {
         _ delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
         let counters = EngineCounters()
-        let reader = LogReader(file: file, seed: header.fileSeed)
-        let nodes = NodeStore(log: reader, budget: options.nodeCacheBytes, counters: counters)
+        let budget = NodeBudget(bytesMax: options.nodeCacheBytes)
+        let generation = Generation(
+            file: file,
+            header: header,
+            budget: budget,
+            counters: counters
+        )
         // 5a. The newest commit, and what proves it.
-        let recovered = try readLog(reader, file, directory, isReadOnly: isReadOnly)
+        let recovered = try readLog(generation.log, file, directory, isReadOnly: isReadOnly)
         // 5b. Its state: roots, then row changes.
         let stamp = TreeNode.cleanStamp + 1
         let replay = Replay(
-            nodes: nodes,
+            generation: generation,
             delegate: delegate,
             options: options,
             counters: counters,
             stamp: stamp
         )
-        let state = try replay.state(of: recovered)
+        var state = try replay.state(of: recovered)
+        state.liveBytes = recovered.newest.record.liveBytes
         // 5c. Where the log goes on; what is not proven is written again.
         var writer = WriterState(
             status: .open,
             log: logWriter(behind: recovered, file, header.fileSeed, options, counters),
             epoch: options.environment.randomNumber(),
             stamp: stamp + 2,
-            liveBytes: recovered.newest.record.liveBytes,
+            pending: state,
             lock: lock,
-            file: file,
-            isDirty: state.trees.values.contains { $0.node != nil },
+            generation: generation,
+            isDirty: state.isDirty,
             isClosedCleanly: recovered.isClosed,
             recordedHighWater: recovered.newest.record.objectIDHighWater
         )
@@ -113,17 +144,17 @@ extension Engine {
         let settled =
             isSettled
             ? state
-            : try settle(state, recovered, stamp: stamp + 1, highWater, nodes, options, &writer)
+            : try settle(state, recovered, stamp: stamp + 1, highWater, options, &writer)
         if !isSettled {
             counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
         }
-        return Engine(
+        let durableEnd = writer.log.durableEnd
+        let engine = Engine(
             directory: directory,
             fileName: name + fileSuffix,
-            header: header,
             options: options,
             delegate: delegate,
-            nodes: nodes,
+            nodeBudget: budget,
             counters: counters,
             blobStore: BlobStore(
                 files: BlobFiles(
@@ -137,6 +168,8 @@ extension Engine {
             writer: writer,
             nextObjectID: max(highWater, 1)
         )
+        engine.share(durableEnd: durableEnd)
+        return engine
     }
 
     /// The log's tail, for a writer after a sync and from the disk again.
@@ -161,7 +194,7 @@ extension Engine {
         return try Recovery(scan: scan).run()
     }
 
-    private static func logWriter(
+    static func logWriter(
         behind recovered: RecoveredLog,
         _ file: any StoreFile,
         _ seed: UInt64,
@@ -197,7 +230,6 @@ extension Engine {
         _ recovered: RecoveredLog,
         stamp: UInt64,
         _ highWater: UInt64,
-        _ nodes: NodeStore,
         _ options: EngineOptions,
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
@@ -205,10 +237,14 @@ extension Engine {
         record.number = state.number
         record.epoch = writer.epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
-        record.liveBytes = writer.liveBytes
+        record.liveBytes = state.liveBytes
         record.objectIDHighWater = highWater
         record.schemaVersion = state.schemaVersion
-        let settle = Settle(nodes: nodes, options: options, durableEnd: recovered.durableEnd)
+        let settle = Settle(
+            generation: state.generation,
+            options: options,
+            durableEnd: recovered.durableEnd
+        )
         let clean = try settle.run(
             state,
             of: recovered.unsettled,
@@ -216,6 +252,7 @@ extension Engine {
             stamp: stamp,
             &writer.log
         )
+        writer.pending = clean
         writer.isDirty = false
         return clean
     }
@@ -247,7 +284,7 @@ extension Engine {
         }
     }
 
-    private static func takeLock(
+    static func takeLock(
         _ directory: any StoreDirectory,
         _ name: String
     ) throws(EngineError) -> any FileLock {
@@ -307,10 +344,7 @@ extension Engine {
             at: FileHeader.logStart,
             seed: header.fileSeed
         )
-        let suffix = environment.randomNumber()
-        let digits = String(suffix, radix: 16)
-        let temporary =
-            name + newSuffix + String(repeating: "0", count: 16 - digits.count) + digits
+        let temporary = temporaryName(name, environment)
         let content = bytes.bytes
         try io { () throws(IOError) in
             let file = try directory.openFile(temporary, mode: .createExclusive)
@@ -369,7 +403,7 @@ extension Engine {
     }
 
     /// Either copy of the header will do.
-    private static func readHeader(
+    static func readHeader(
         _ file: any StoreFile,
         _ name: String
     ) throws(EngineError) -> FileHeader {

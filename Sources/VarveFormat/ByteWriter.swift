@@ -69,6 +69,12 @@ public struct ByteWriter: Sendable {
     public mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
     /// Appends bytes as they are.
     public mutating func raw(_ more: ArraySlice<UInt8>) { bytes.append(contentsOf: more) }
+    /// Appends a range of borrowed bytes as they are. The range must lie inside them.
+    public mutating func raw(_ more: Span<UInt8>, _ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
+        // The buffer lives for the closure; the array copies its bytes.
+        unsafe more.withUnsafeBytes { unsafe bytes.append(contentsOf: $0[range]) }
+    }
     /// Appends UTF-8 without a length.
     public mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
 

@@ -12,6 +12,10 @@ public import VarveBase
 public struct CommitRecord: Hashable, Sendable {
     /// Bytes of the fixed part.
     public static let fixedLength = 96
+    /// Where `previousHash` stands in it.
+    public static let previousHashOffset = 8
+    /// Where `durableEnd` stands in it.
+    public static let durableEndOffset = 40
     /// Longest author label in bytes of UTF-8.
     public static let authorBytesMax = 64
     /// Commit numbers, object IDs and live bytes are below this.

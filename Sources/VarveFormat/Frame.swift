@@ -55,8 +55,11 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
     public static let settle = FrameFlags(rawValue: 4)
     /// Reserved for encrypted payloads.
     public static let encrypted = FrameFlags(rawValue: 8)
+    /// The commit that the header names was not known to be on disk when this was written: both
+    /// belong to one batch.
+    public static let stacked = FrameFlags(rawValue: 16)
     /// What this version understands.
-    public static let known: FrameFlags = [.compressed, .carriesChanges, .settle]
+    public static let known: FrameFlags = [.compressed, .carriesChanges, .settle, .stacked]
 }
 
 /// The first 32 bytes of a frame.
@@ -227,27 +230,37 @@ public enum Frame {
         public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
     }
 
-    /// Appends a whole frame.
+    /// A frame whose place is not known yet: compressed and hashed, which needs no place.
+    public struct Prepared: Sendable {
+        let kind: FrameKind
+        let flags: FrameFlags
+        let payload: [UInt8]
+        let rawLength: UInt32
+        let payloadHash: UInt64
+
+        /// Bytes of the whole frame.
+        public var frameLength: UInt64 {
+            UInt64(FrameHeader.length + FrameHeader.tailLength)
+                + FrameHeader.padded(UInt64(payload.count))
+        }
+    }
+
+    /// Compresses and hashes a payload: the costly half of building a frame, for any thread.
     ///
     /// - Parameters:
     ///   - front: payload bytes that are never compressed.
     ///   - body: the rest of the payload; compressed when `compresses` is true and that saves an
     ///     eighth, or when it has 512 zeros in a row.
-    ///   - offset: where the frame will stand; a multiple of 8.
     /// - Complexity: O(payload).
-    public static func append(
-        to writer: inout ByteWriter,
-        kind: FrameKind,
+    public static func prepare(
+        _ kind: FrameKind,
         flags: FrameFlags = [],
         front: [UInt8],
         body: [UInt8],
         compresses: Bool,
         highCompression: Bool = false,
-        previousCommit: FileOffset,
-        at offset: FileOffset,
         seed: UInt64
-    ) -> Placed {
-        precondition(offset.rawValue % FrameHeader.alignment == 0, "frames are aligned")
+    ) -> Prepared {
         precondition(
             front.count + body.count <= kind.payloadBytesMax,
             "the caller bounds its payloads"
@@ -262,22 +275,105 @@ public enum Frame {
         var payload = ByteWriter(capacity: front.count + (stored ?? body).count)
         payload.raw(front)
         payload.raw(stored ?? body)
-        let header = FrameHeader(
+        return Prepared(
             kind: kind,
             flags: stored == nil ? flags : flags.union(.compressed),
-            storedLength: UInt32(payload.count),
+            payload: payload.bytes,
             rawLength: UInt32(front.count + body.count),
-            previousCommit: previousCommit,
             payloadHash: FrameHash.xxh64(payload.bytes, seed: seed)
+        )
+    }
+
+    /// Appends a prepared frame.
+    ///
+    /// - Parameter offset: where the frame will stand; a multiple of 8.
+    /// - Complexity: O(payload), a copy.
+    public static func append(
+        _ prepared: Prepared,
+        to writer: inout ByteWriter,
+        flags: FrameFlags = [],
+        previousCommit: FileOffset,
+        at offset: FileOffset,
+        seed: UInt64
+    ) -> Placed {
+        precondition(offset.rawValue % FrameHeader.alignment == 0, "frames are aligned")
+        let header = FrameHeader(
+            kind: prepared.kind,
+            flags: prepared.flags.union(flags),
+            storedLength: UInt32(prepared.payload.count),
+            rawLength: prepared.rawLength,
+            previousCommit: previousCommit,
+            payloadHash: prepared.payloadHash
         )
         let start = writer.count
         writer.reserve(Int(header.frameLength))
         header.append(to: &writer, at: offset, seed: seed)
-        writer.raw(payload.bytes)
+        writer.raw(prepared.payload)
         writer.zeros(start + Int(header.frameLength) - FrameHeader.tailLength - writer.count)
         writer.u32(UInt32(header.frameLength / FrameHeader.alignment))
         writer.u32(FrameHeader.tailMagic)
         return Placed(offset: offset, header: header)
+    }
+
+    /// Prepares a frame and appends it; the parameters of `prepare` and `append(_:to:)`.
+    /// - Complexity: O(payload).
+    public static func append(
+        to writer: inout ByteWriter,
+        kind: FrameKind,
+        flags: FrameFlags = [],
+        front: [UInt8],
+        body: [UInt8],
+        compresses: Bool,
+        highCompression: Bool = false,
+        previousCommit: FileOffset,
+        at offset: FileOffset,
+        seed: UInt64
+    ) -> Placed {
+        let prepared = prepare(
+            kind,
+            flags: flags,
+            front: front,
+            body: body,
+            compresses: compresses,
+            highCompression: highCompression,
+            seed: seed
+        )
+        return append(prepared, to: &writer, previousCommit: previousCommit, at: offset, seed: seed)
+    }
+
+    /// Fills in what a commit frame can know only when its batch is about to be written.
+    ///
+    /// - Parameters:
+    ///   - position: where the frame starts in `writer`; `placed` is what `append` returned.
+    ///   - previousHash: payload hash of the commit before, which was sealed before.
+    ///   - durableEnd: everything below is on disk.
+    ///   - isStacked: whether the commit before is not known to be.
+    /// - Returns: the header as it is now.
+    /// - Complexity: O(payload), for its hash.
+    public static func sealCommit(
+        in writer: inout ByteWriter,
+        at position: Int,
+        placed: Placed,
+        previousHash: UInt64,
+        durableEnd: FileOffset,
+        isStacked: Bool,
+        seed: UInt64
+    ) -> FrameHeader {
+        precondition(placed.header.kind.isCommitFrame, "only commit frames have a record")
+        let payload = position + FrameHeader.length
+        writer.patch(previousHash, at: payload + CommitRecord.previousHashOffset)
+        writer.patch(durableEnd.rawValue, at: payload + CommitRecord.durableEndOffset)
+        var header = placed.header
+        if isStacked { header.flags.insert(.stacked) }
+        header.payloadHash = FrameHash.xxh64(
+            writer.bytes,
+            range: payload..<(payload + Int(header.storedLength)),
+            seed: seed
+        )
+        var bytes = ByteWriter(capacity: FrameHeader.length)
+        header.append(to: &bytes, at: placed.offset, seed: seed)
+        writer.bytes.replaceSubrange(position..<payload, with: bytes.bytes)
+        return header
     }
 
     /// Whether 512 zeros stand in a row.

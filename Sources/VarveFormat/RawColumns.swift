@@ -19,16 +19,8 @@ struct RawColumns {
     init(_ view: RowView) {
         columns = []
         columns.reserveCapacity(view.columnCount)
-        for index in 0..<view.columnCount {
-            let slot = view.slot(at: index)
-            let size = RowTag.bodySize(slot.tag)
-            columns.append(
-                Column(
-                    tag: slot.tag,
-                    source: view.bytes,
-                    body: slot.offset..<slot.offset + size
-                )
-            )
+        view.layout.forEachSlot(in: view.bytes.span) { _, slot in
+            columns.append(Column(tag: slot.tag, source: view.bytes, body: slot.body))
         }
     }
 

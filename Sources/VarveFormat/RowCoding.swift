@@ -15,20 +15,14 @@ public enum RowCoding {
     /// Encodes a row; nil stands for a column that is not stored.
     /// Decimals must be canonical, and there may be at most `columnsMax` columns.
     public static func encode(_ values: [StoredValue?]) -> [UInt8] {
-        var count = values.count
-        while count > 0, values[count - 1] == nil { count -= 1 }
-        precondition(count <= columnsMax, "more columns than a row may have")
-        // Tags first, bodies behind them, in one block of the right size.
-        var total = 2
-        for index in 0..<count {
-            let tag = RowTag.tag(of: values[index])
-            total += (tag < 0x80 ? 1 : 10) + RowTag.bodySize(tag)
+        var encoder = RowEncoder()
+        encoder.begin(columns: values.count)
+        for column in values.indices {
+            if let value = values[column] { encoder.set(column, value) }
         }
-        var writer = ByteWriter(capacity: total)
-        writer.count(count)
-        for index in 0..<count { writer.varint(RowTag.tag(of: values[index])) }
-        for index in 0..<count { appendBody(values[index], to: &writer) }
-        return writer.bytes
+        var row: [UInt8] = []
+        encoder.encode(into: &row)
+        return row
     }
 
     /// The references of all blob columns, in column order.
@@ -36,8 +30,7 @@ public enum RowCoding {
         let view = try RowView(row)
         if !view.holdsContentElsewhere { return [] }
         var references: [BlobReference] = []
-        for column in 0..<view.columnCount {
-            let slot = view.slot(at: column)
+        try view.layout.forEachSlot(in: row.span) { _, slot throws(FormatError) in
             if slot.tag == RowTag.blob { references.append(try view.blob(slot)) }
         }
         return references
@@ -48,9 +41,8 @@ public enum RowCoding {
         let view = try RowView(row)
         if !view.holdsContentElsewhere { return [] }
         var columns: [ColumnID] = []
-        for column in 0..<view.columnCount
-        where RowTag.isOutside(view.slot(at: column).tag) {
-            columns.append(ColumnID(UInt16(column)))
+        view.layout.forEachSlot(in: row.span) { column, slot in
+            if slot.isOutside { columns.append(ColumnID(UInt16(column))) }
         }
         return columns
     }
@@ -78,47 +70,6 @@ public enum RowCoding {
         var columns = RawColumns(try RowView(row))
         for value in values { try columns.moveInside(value) }
         return columns.row()
-    }
-
-    /// Appends what stands behind the tags for a value; its form follows from `RowTag.tag(of:)`.
-    static func appendBody(_ value: StoredValue?, to writer: inout ByteWriter) {
-        switch value {
-        case nil, .null, .bool: break
-        case .int(let value):
-            switch RowTag.tag(of: value) {
-            case RowTag.int8: writer.u8(UInt8(truncatingIfNeeded: value))
-            case RowTag.int16: writer.u16(UInt16(truncatingIfNeeded: value))
-            case RowTag.int32: writer.u32(UInt32(truncatingIfNeeded: value))
-            case RowTag.int64: writer.i64(value)
-            default: break
-            }
-        case .float(let value): writer.f32(value)
-        case .double(let value), .date(let value): writer.f64(value)
-        case .text(let value): writer.text(value)
-        case .data(let value): writer.raw(value)
-        case .uuid(let value):
-            writer.bigEndian64(value.high)
-            writer.bigEndian64(value.low)
-        case .decimal(let value): append(value, to: &writer)
-        case .reference(let value):
-            if let short = UInt32(exactly: value.rawValue) {
-                writer.u32(short)
-            } else {
-                writer.u64(value.rawValue)
-            }
-        case .blob(let value):
-            writer.digest(value.digest)
-            writer.u64(value.length)
-        }
-    }
-
-    private static func append(_ value: DecimalValue, to writer: inout ByteWriter) {
-        precondition(value.isCanonical, "a decimal that is not canonical")
-        let number = RowTag.number(of: value)
-        writer.u8(value.isNegative ? 1 : 0)
-        writer.u16(UInt16(bitPattern: value.exponent))
-        writer.u64(UInt64(truncatingIfNeeded: number))
-        if UInt64(exactly: number) == nil { writer.u64(UInt64(truncatingIfNeeded: number >> 64)) }
     }
 }
 

@@ -13,68 +13,56 @@ public struct RowPatch: Sendable {
     public let bytes: [UInt8]
     /// The columns that change, ascending.
     public let columns: [ColumnID]
-    private let raw: RawColumns
+    /// Columns that the bitmap covers.
+    private let count: Int
+    private let tagsStart: Int
+    private let bodiesStart: Int
 
     /// Checks the structure of a patch.
     public init(_ bytes: [UInt8]) throws(FormatError) {
         var reader = ByteReader(bytes, place: "patch")
-        let count = try reader.count("column count", limit: RowCoding.columnsMax)
+        count = try reader.count("column count", limit: RowCoding.columnsMax)
         let bitmap = try reader.range(count: (count + 7) / 8, "bitmap")
         var columns: [ColumnID] = []
-        for index in 0..<bitmap.count * 8 {
-            let byte = bytes[bitmap.lowerBound + index / 8]
-            guard byte &>> UInt8(index & 7) & 1 == 1 else { continue }
-            guard index < count else {
-                throw reader.error("bitmap", "a bit behind the last column", "zero")
+        for at in bitmap {
+            var bits = bytes[at]
+            while bits != 0 {
+                let index = (at - bitmap.lowerBound) * 8 + bits.trailingZeroBitCount
+                guard index < count else {
+                    throw reader.error("bitmap", "a bit behind the last column", "zero")
+                }
+                columns.append(ColumnID(UInt16(index)))
+                bits &= bits &- 1
             }
-            columns.append(ColumnID(UInt16(index)))
         }
-        var tags = reader
+        tagsStart = reader.position
         let total = try RowView.checkTags(&reader, columns.count)
         guard total == reader.remaining else {
             throw reader.error("bodies", "\(reader.remaining) bytes", "\(total)")
         }
-        var raw = RawColumns(count: count)
-        var offset = reader.position
-        for column in columns {
-            let tag = try tags.varint("tag")
-            let size = max(0, RowTag.bodySize(tag))
-            raw.columns[Int(column.rawValue)] = RawColumns.Column(
-                tag: tag,
-                source: bytes,
-                body: offset..<offset + size
-            )
-            offset += size
-        }
+        bodiesStart = reader.position
         self.bytes = bytes
         self.columns = columns
-        self.raw = raw
     }
 
-    /// Encodes changes; nil makes a column absent. No column may come twice.
+    /// Encodes changes; nil makes a column absent. Of several changes of a column the last counts.
     public static func encode(
         _ changes: [(column: ColumnID, value: StoredValue?)]
     ) -> [UInt8] {
-        let sorted = changes.sorted { $0.column < $1.column }
-        let count = sorted.last.map { Int($0.column.rawValue) + 1 } ?? 0
-        precondition(count <= RowCoding.columnsMax, "more columns than a row may have")
-        var bitmap = [UInt8](repeating: 0, count: (count + 7) / 8)
-        var tags = ByteWriter(capacity: 64)
-        var bodies = ByteWriter(capacity: 64)
-        for change in sorted {
-            let index = Int(change.column.rawValue)
-            let bit: UInt8 = 1 &<< UInt8(index & 7)
-            precondition(bitmap[index / 8] & bit == 0, "a column that changes twice")
-            bitmap[index / 8] |= bit
-            tags.varint(RowTag.tag(of: change.value))
-            RowCoding.appendBody(change.value, to: &bodies)
+        let last = changes.reduce(-1) { max($0, Int($1.column.rawValue)) }
+        var encoder = RowEncoder()
+        encoder.begin(columns: last + 1)
+        for change in changes {
+            let column = Int(change.column.rawValue)
+            if let value = change.value {
+                encoder.set(column, value)
+            } else {
+                encoder.setAbsent(column)
+            }
         }
-        var writer = ByteWriter(capacity: 2 + bitmap.count + tags.count + bodies.count)
-        writer.count(count)
-        writer.raw(bitmap)
-        writer.raw(tags.bytes)
-        writer.raw(bodies.bytes)
-        return writer.bytes
+        var patch: [UInt8] = []
+        encoder.encodePatch(into: &patch)
+        return patch
     }
 
     /// The patch that turns one row into another, or nil when they say the same.
@@ -101,24 +89,103 @@ public struct RowPatch: Sendable {
     }
 
     /// Applies the patch.
-    /// - Complexity: O(bytes of both).
+    /// - Complexity: O(bytes of both); one allocation.
     public func applied(to row: [UInt8]) throws(FormatError) -> [UInt8] {
-        var result = RawColumns(try RowView(row))
-        while result.columns.count < raw.columns.count { result.columns.append(nil) }
-        for column in columns {
-            let index = Int(column.rawValue)
-            result.columns[index] = raw.columns[index]
+        let layout = try RowLayout(row.span)
+        var result: [UInt8] = []
+        apply(to: row.span, layout, into: &result)
+        return result
+    }
+
+    /// Appends the row that the patch makes of a checked one.
+    /// - Complexity: O(bytes of both).
+    public func apply(to row: Span<UInt8>, _ layout: RowLayout, into result: inout [UInt8]) {
+        let length = resultLength(row, layout)
+        var writer = ByteWriter(appendingTo: result)
+        result = []
+        writer.reserve(2 + 10 * columns.count + row.count + bytes.count)
+        writer.count(length)
+        eachColumn(length, row, layout) { slot, _ in writer.varint(slot.tag) }
+        // Bodies of neighbours lie side by side: they are copied together.
+        var run = 0..<0
+        var runIsPatch = false
+        eachColumn(length, row, layout) { slot, isPatch in
+            let body = slot.body
+            if body.isEmpty { return }
+            if isPatch == runIsPatch, run.upperBound == body.lowerBound {
+                run = run.lowerBound..<body.upperBound
+                return
+            }
+            writer.raw(runIsPatch ? bytes.span : row, run)
+            run = body
+            runIsPatch = isPatch
         }
-        return result.row()
+        writer.raw(runIsPatch ? bytes.span : row, run)
+        result = writer.bytes
+    }
+
+    /// Columns of the new row: absent ones at the end are left out.
+    private func resultLength(_ row: Span<UInt8>, _ layout: RowLayout) -> Int {
+        var length = 0
+        var index = 0
+        eachColumn(max(count, layout.columnCount), row, layout) { slot, _ in
+            index += 1
+            if !slot.isAbsent { length = index }
+        }
+        return length
+    }
+
+    /// Calls `body` for the first columns of the new row: where each lies, whether in the patch.
+    private func eachColumn(
+        _ length: Int,
+        _ row: Span<UInt8>,
+        _ layout: RowLayout,
+        _ body: (RowSlot, Bool) -> Void
+    ) {
+        var old = RowSlotWalk(layout)
+        var new = RowSlotWalk(tagsStart: tagsStart, bodiesStart: bodiesStart)
+        var next = 0
+        for column in 0..<length {
+            let before =
+                column < layout.columnCount
+                ? old.next(row) : RowSlot(tag: RowTag.absent, offset: 0)
+            if next < columns.count, Int(columns[next].rawValue) == column {
+                next += 1
+                body(new.next(bytes.span), true)
+            } else {
+                body(before, false)
+            }
+        }
     }
 
     /// Takes texts and data of more than `limit` bytes (at least 256) out of the patch.
     public func movingOutside(
         above limit: Int
     ) throws(FormatError) -> (patch: [UInt8], moved: [MovedValue]) {
-        var changed = raw
+        // Most patches are shorter than any value that would have to go.
+        if bytes.count <= limit { return (bytes, []) }
+        var changed = RawColumns(count: count)
+        var walk = RowSlotWalk(tagsStart: tagsStart, bodiesStart: bodiesStart)
+        for column in columns {
+            let slot = walk.next(bytes.span)
+            changed.columns[Int(column.rawValue)] = RawColumns.Column(
+                tag: slot.tag,
+                source: bytes,
+                body: slot.body
+            )
+        }
         let moved = changed.moveOutside(above: limit)
         return moved.isEmpty ? (bytes, []) : (changed.patch(), moved)
+    }
+
+    /// Whether the patch sets a column to a blob or to a value kept outside the row.
+    public var holdsContentElsewhere: Bool {
+        var walk = RowSlotWalk(tagsStart: tagsStart, bodiesStart: bodiesStart)
+        for _ in columns {
+            let tag = walk.next(bytes.span).tag
+            if tag >= RowTag.blob, tag <= RowTag.outsideData { return true }
+        }
+        return false
     }
 
     /// Applies a patch to a row.
@@ -127,5 +194,40 @@ public struct RowPatch: Sendable {
         to row: [UInt8]
     ) throws(FormatError) -> [UInt8] {
         try RowPatch(patch).applied(to: row)
+    }
+}
+
+/// Steps over checked tags, one column after the other.
+struct RowSlotWalk {
+    private var at: Int
+    private var offset: Int
+
+    init(_ layout: RowLayout) {
+        self.init(tagsStart: layout.tagsStart, bodiesStart: layout.bodiesStart)
+    }
+
+    init(tagsStart: Int, bodiesStart: Int) {
+        at = tagsStart
+        offset = bodiesStart
+    }
+
+    /// The next column; the caller knows that there is one.
+    @inline(__always)
+    mutating func next(_ bytes: Span<UInt8>) -> RowSlot {
+        var tag = UInt64(ByteReader.load8(bytes, at))
+        at &+= 1
+        if tag >= 0x80 {
+            tag &= 0x7F
+            var shift: UInt64 = 7
+            while true {
+                let byte = ByteReader.load8(bytes, at)
+                at &+= 1
+                tag |= UInt64(byte & 0x7F) &<< shift
+                shift &+= 7
+                if byte < 0x80 { break }
+            }
+        }
+        defer { offset &+= RowTag.bodySize(tag) }
+        return RowSlot(tag: tag, offset: offset)
     }
 }

@@ -61,7 +61,8 @@ public enum RowTag {
     /// Bytes of the body that a tag announces; -1 for an unknown tag.
     @inlinable @inline(__always)
     public static func bodySize(_ tag: UInt64) -> Int {
-        if tag >= textBase { return Int(exactly: (tag &- textBase) &>> 1) ?? -1 }
+        // Half of 64 bits always fits.
+        if tag >= textBase { return Int(truncatingIfNeeded: (tag &- textBase) &>> 1) }
         switch tag {
         case absent, null, `false`, `true`, zero, one: return 0
         case int8: return 1
@@ -99,13 +100,15 @@ public enum RowTag {
     }
 
     /// The tag of an integer: its shortest form.
+    @inline(__always)
     static func tag(of value: Int64) -> UInt64 {
+        // Bits that are not copies of the sign.
+        let bits = 64 - (value ^ (value &>> 63)).leadingZeroBitCount
+        if bits >= 32 { return int64 }
+        if bits >= 16 { return int32 }
+        if bits >= 8 { return int16 }
         if value == 0 { return zero }
-        if value == 1 { return one }
-        if Int8(exactly: value) != nil { return int8 }
-        if Int16(exactly: value) != nil { return int16 }
-        if Int32(exactly: value) != nil { return int32 }
-        return int64
+        return value == 1 ? one : int8
     }
 
     /// A decimal's digits as one number; canonical decimals have at most 38 of them.

@@ -1,62 +1,39 @@
-// Reading a row without decoding all of it.
+// A row that keeps its bytes: `RowLayout` and the array it was made of.
 //
 // Invariants
-// - The initialiser walks the tags once: count, known tags, bodies that fill the row exactly. After
-//   it every slot lies inside the bytes; only the kind of a value and UTF-8 remain to be checked.
-// - No reader allocates, but for text, data and decimals.
+// - The layout was made of these bytes, so every slot lies inside them.
 
 public import VarveBase
 
-/// Where one column of a row lies, found once and read as often as needed.
-public struct RowSlot: Sendable {
-    /// What stands there: a `RowTag`.
-    public let tag: UInt64
-    /// Index of the body's first byte.
-    public let offset: Int
-
-    @inlinable
-    init(tag: UInt64, offset: Int) {
-        self.tag = tag
-        self.offset = offset
-    }
-
-    /// Whether the column is not stored, so that its declared default applies.
-    @inlinable public var isAbsent: Bool { tag == RowTag.absent }
-    /// Whether the column holds no value.
-    @inlinable public var isNull: Bool { tag == RowTag.null }
-    /// Whether the value is kept outside the row.
-    @inlinable public var isOutside: Bool { RowTag.isOutside(tag) }
-}
-
-/// A checked row.
-///
-/// Finding a column walks the tags in front of it: a few nanoseconds for the first ten.
+/// A checked row with its bytes. Where the bytes are lent for a call only, `RowLayout` reads them
+/// in place.
 public struct RowView: Sendable {
     /// The bytes that hold the row.
     public let bytes: [UInt8]
-    /// Columns that the row knows; later ones count as absent.
-    public let columnCount: Int
-    @usableFromInline let tagsStart: Int
-    @usableFromInline let bodiesStart: Int
+    /// Where its columns lie in `bytes`.
+    public let layout: RowLayout
 
     /// Checks the structure of a row that fills an array.
     /// - Complexity: O(columns).
     public init(_ bytes: [UInt8]) throws(FormatError) {
-        try self.init(bytes, range: 0..<bytes.count)
+        layout = try RowLayout(bytes.span)
+        self.bytes = bytes
+    }
+
+    /// Copies a row that was checked where it lies.
+    public init(copying row: Span<UInt8>, _ layout: RowLayout) {
+        bytes = ByteReader.copy(row, 0..<row.count)
+        self.layout = layout
     }
 
     /// Checks the structure of a row that fills a range of an array.
     public init(_ bytes: [UInt8], range: Range<Int>) throws(FormatError) {
-        var reader = ByteReader(bytes, range: range, place: "row")
-        columnCount = try reader.count("column count", limit: RowCoding.columnsMax)
-        tagsStart = reader.position
-        let total = try RowView.checkTags(&reader, columnCount)
-        guard total == reader.remaining else {
-            throw reader.error("bodies", "\(reader.remaining) bytes", "\(total)")
-        }
-        bodiesStart = reader.position
+        layout = try RowLayout(bytes.span.extracting(range)).moved(by: range.lowerBound)
         self.bytes = bytes
     }
+
+    /// Columns that the row knows; later ones count as absent.
+    @inlinable public var columnCount: Int { layout.columnCount }
 
     /// Walks tags; returns the bytes of their bodies.
     static func checkTags(
@@ -81,46 +58,12 @@ public struct RowView: Sendable {
     public func slot(_ column: ColumnID) -> RowSlot { slot(at: Int(column.rawValue)) }
 
     /// Finds a column by its number.
-    public func slot(at column: Int) -> RowSlot {
-        guard column < columnCount else { return RowSlot(tag: RowTag.absent, offset: 0) }
-        var at = tagsStart
-        var offset = bodiesStart
-        var left = column
-        while true {
-            var tag = UInt64(bytes[at])
-            at &+= 1
-            if tag >= 0x80 {
-                // Checked by the initialiser to be a varint inside the row.
-                tag &= 0x7F
-                var shift: UInt64 = 7
-                while true {
-                    let byte = bytes[at]
-                    at &+= 1
-                    tag |= UInt64(byte & 0x7F) &<< shift
-                    shift &+= 7
-                    if byte < 0x80 { break }
-                }
-            }
-            if left == 0 { return RowSlot(tag: tag, offset: offset) }
-            left &-= 1
-            offset &+= RowTag.bodySize(tag)
-        }
-    }
+    @inlinable
+    public func slot(at column: Int) -> RowSlot { layout.slot(at: column, in: bytes.span) }
 
     /// Whether any column is a blob or a value kept outside the row. Most rows have none, and every
     /// row that is written is asked.
-    /// - Complexity: O(columns), without reading any body.
-    var holdsContentElsewhere: Bool {
-        var at = tagsStart
-        for _ in 0..<columnCount {
-            let first = bytes[at]
-            // These tags are below 0x80: one byte each.
-            if first >= UInt8(RowTag.blob), first <= UInt8(RowTag.outsideData) { return true }
-            while bytes[at] >= 0x80 { at &+= 1 }
-            at &+= 1
-        }
-        return false
-    }
+    public var holdsContentElsewhere: Bool { layout.holdsContentElsewhere }
 
     /// What the row says about a column.
     public func content(_ column: ColumnID) throws(FormatError) -> RowContent {
@@ -137,204 +80,103 @@ public struct RowView: Sendable {
     public func decodeAll() throws(FormatError) -> [RowContent] {
         var contents: [RowContent] = []
         contents.reserveCapacity(columnCount)
-        for column in 0..<columnCount { contents.append(try content(slot(at: column))) }
+        try layout.forEachSlot(in: bytes.span) { _, slot throws(FormatError) in
+            contents.append(try content(slot))
+        }
         return contents
     }
 
     /// Checks what the initialiser does not: text, decimals, lengths of outside values.
     public func validate() throws(FormatError) {
-        for column in 0..<columnCount { _ = try content(slot(at: column)) }
+        try layout.forEachSlot(in: bytes.span) { _, slot throws(FormatError) in
+            _ = try content(slot)
+        }
     }
 }
 
-// MARK: - One value
+// MARK: - Single columns
 
 extension RowView {
-    /// What stands in a slot of this row.
+    /// What the row says about a slot.
     public func content(_ slot: RowSlot) throws(FormatError) -> RowContent {
-        if slot.isOutside { return .outside(try outside(slot)) }
-        if let value = try value(slot) { return .value(value) }
-        return .absent
+        try slot.content(in: bytes.span)
     }
 
-    /// The value in a slot of this row; nil when it is not stored.
+    /// The value of a slot; nil when it is not stored.
     public func value(_ slot: RowSlot) throws(FormatError) -> StoredValue? {
-        switch slot.tag {
-        case RowTag.absent: return nil
-        case RowTag.null: return .null
-        case RowTag.false: return .bool(false)
-        case RowTag.true: return .bool(true)
-        case RowTag.zero...RowTag.int64: return .int(try int(slot))
-        case RowTag.float: return .float(try float(slot))
-        case RowTag.double: return .double(try double(slot))
-        case RowTag.date: return .date(try date(slot))
-        case RowTag.uuid: return .uuid(try uuid(slot))
-        case RowTag.decimal64, RowTag.decimal128: return .decimal(try decimal(slot))
-        case RowTag.reference32, RowTag.reference64: return .reference(try reference(slot))
-        case RowTag.blob: return .blob(try blob(slot))
-        default:
-            if RowTag.isText(slot.tag) { return .text(try text(slot)) }
-            if RowTag.isData(slot.tag) { return .data(try data(slot)) }
-            throw unexpected(slot, "a value in the row")
-        }
+        try slot.value(in: bytes.span)
     }
 
     /// Reads a boolean.
     @inlinable
     public func bool(_ slot: RowSlot) throws(FormatError) -> Bool {
-        if slot.tag == RowTag.true { return true }
-        if slot.tag == RowTag.false { return false }
-        throw unexpected(slot, "a boolean")
+        try slot.bool(in: bytes.span)
     }
 
     /// Reads an integer of any width.
     @inlinable
     public func int(_ slot: RowSlot) throws(FormatError) -> Int64 {
-        switch slot.tag {
-        case RowTag.zero: return 0
-        case RowTag.one: return 1
-        case RowTag.int8: return Int64(Int8(bitPattern: ByteReader.load8(bytes, slot.offset)))
-        case RowTag.int16: return Int64(Int16(bitPattern: ByteReader.load16(bytes, slot.offset)))
-        case RowTag.int32: return Int64(Int32(bitPattern: ByteReader.load32(bytes, slot.offset)))
-        case RowTag.int64: return Int64(bitPattern: ByteReader.load64(bytes, slot.offset))
-        default: throw unexpected(slot, "an integer")
-        }
+        try slot.int(in: bytes.span)
     }
 
     /// Reads a 32-bit float.
     @inlinable
     public func float(_ slot: RowSlot) throws(FormatError) -> Float {
-        guard slot.tag == RowTag.float else { throw unexpected(slot, "a float") }
-        return Float(bitPattern: ByteReader.load32(bytes, slot.offset))
+        try slot.float(in: bytes.span)
     }
 
     /// Reads a 64-bit float.
     @inlinable
     public func double(_ slot: RowSlot) throws(FormatError) -> Double {
-        guard slot.tag == RowTag.double else { throw unexpected(slot, "a double") }
-        return Double(bitPattern: ByteReader.load64(bytes, slot.offset))
+        try slot.double(in: bytes.span)
     }
 
     /// Reads a date: seconds since 2001-01-01 00:00:00 UTC.
     @inlinable
     public func date(_ slot: RowSlot) throws(FormatError) -> Double {
-        guard slot.tag == RowTag.date else { throw unexpected(slot, "a date") }
-        return Double(bitPattern: ByteReader.load64(bytes, slot.offset))
+        try slot.date(in: bytes.span)
     }
 
     /// Reads an object number.
     @inlinable
     public func reference(_ slot: RowSlot) throws(FormatError) -> ObjectID {
-        switch slot.tag {
-        case RowTag.reference32:
-            return ObjectID(UInt64(ByteReader.load32(bytes, slot.offset)))
-        case RowTag.reference64: return ObjectID(ByteReader.load64(bytes, slot.offset))
-        default: throw unexpected(slot, "a reference")
-        }
+        try slot.reference(in: bytes.span)
     }
 
     /// Reads a UUID.
     @inlinable
     public func uuid(_ slot: RowSlot) throws(FormatError) -> UUIDValue {
-        guard slot.tag == RowTag.uuid else { throw unexpected(slot, "a UUID") }
-        return UUIDValue(
-            high: ByteReader.loadBigEndian64(bytes, slot.offset),
-            low: ByteReader.loadBigEndian64(bytes, slot.offset &+ 8)
-        )
+        try slot.uuid(in: bytes.span)
     }
 
     /// Reads validated UTF-8.
     public func text(_ slot: RowSlot) throws(FormatError) -> String {
-        guard RowTag.isText(slot.tag) else { throw unexpected(slot, "a text") }
-        guard let text = ByteReader.text(bytes, bodyRange(slot)) else {
-            throw FormatError(
-                place: "row",
-                field: "text",
-                found: "other bytes",
-                expected: "valid UTF-8"
-            )
-        }
-        return text
+        try slot.text(in: bytes.span)
     }
 
     /// Copies data out.
     public func data(_ slot: RowSlot) throws(FormatError) -> [UInt8] {
-        guard RowTag.isData(slot.tag) else { throw unexpected(slot, "data") }
-        return Array(bytes[bodyRange(slot)])
+        try slot.data(in: bytes.span)
     }
 
     /// Reads a decimal and checks that it is canonical.
     public func decimal(_ slot: RowSlot) throws(FormatError) -> DecimalValue {
-        guard slot.tag == RowTag.decimal64 || slot.tag == RowTag.decimal128 else {
-            throw unexpected(slot, "a decimal")
-        }
-        var number = UInt128(ByteReader.load64(bytes, slot.offset + 3))
-        if slot.tag == RowTag.decimal128 {
-            number |= UInt128(ByteReader.load64(bytes, slot.offset + 11)) << 64
-        }
-        var digits: [UInt8] = []
-        while number != 0 {
-            let (rest, digit) = number.quotientAndRemainder(dividingBy: 10)
-            digits.append(UInt8(digit))
-            number = rest
-        }
-        digits.reverse()
-        let sign = ByteReader.load8(bytes, slot.offset)
-        let value = DecimalValue(
-            isNegative: sign == 1,
-            exponent: Int16(bitPattern: ByteReader.load16(bytes, slot.offset + 1)),
-            digits: digits
-        )
-        guard sign <= 1, value.isCanonical else {
-            throw FormatError(
-                place: "row",
-                field: "decimal",
-                found: "another form",
-                expected: "canonical"
-            )
-        }
-        return value
+        try slot.decimal(in: bytes.span)
     }
 
     /// Reads a blob's digest and length.
     public func blob(_ slot: RowSlot) throws(FormatError) -> BlobReference {
-        guard slot.tag == RowTag.blob else { throw unexpected(slot, "a blob") }
-        return BlobReference(
-            digest: ByteReader.digest(bytes, slot.offset),
-            length: ByteReader.load64(bytes, slot.offset + 32)
-        )
+        try slot.blob(in: bytes.span)
     }
 
     /// Reads what the row keeps of a value outside it.
     public func outside(_ slot: RowSlot) throws(FormatError) -> OutsideValue {
-        guard slot.isOutside else { throw unexpected(slot, "an outside value") }
-        let length = ByteReader.load64(bytes, slot.offset)
-        guard length >= UInt64(RowTag.outsidePrefixBytes) else {
-            throw FormatError(
-                place: "row",
-                field: "outside length",
-                found: "\(length)",
-                expected: "at least \(RowTag.outsidePrefixBytes)"
-            )
-        }
-        let start = slot.offset + 8
-        return OutsideValue(
-            isText: slot.tag == RowTag.outsideText,
-            length: length,
-            prefix: Array(bytes[start..<start + RowTag.outsidePrefixBytes])
-        )
+        try slot.outside(in: bytes.span)
     }
 
     /// Where the body of a slot lies in `bytes`.
     @inlinable
-    public func bodyRange(_ slot: RowSlot) -> Range<Int> {
-        slot.offset..<slot.offset &+ max(0, RowTag.bodySize(slot.tag))
-    }
-
-    @inline(never) @usableFromInline
-    func unexpected(_ slot: RowSlot, _ expected: String) -> FormatError {
-        FormatError(place: "row", field: "tag", found: "\(slot.tag)", expected: expected)
-    }
+    public func bodyRange(_ slot: RowSlot) -> Range<Int> { slot.body }
 }
 
 extension ByteReader {

@@ -6,11 +6,18 @@
 //   process is refused like one of another process.
 // - A lock on a file that has lost its name protects nothing: the name is checked after locking.
 
-/// A lock that ends with its descriptor.
+/// A lock that ends with `release`, or with its descriptor.
 final class PosixFileLock: FileLock {
     private let descriptor: Descriptor
 
-    private init(_ descriptor: Descriptor) { self.descriptor = descriptor }
+    private let byte: UInt64
+
+    private init(_ descriptor: Descriptor, _ byte: UInt64) {
+        self.descriptor = descriptor
+        self.byte = byte
+    }
+
+    deinit { release() }
 
     static func take(
         _ directory: Int32,
@@ -30,9 +37,14 @@ final class PosixFileLock: FileLock {
                 let named = try SystemCalls.identity(directory, name)
                 return named?.isSameFile(as: locked) ?? false
             }
-            if isCurrent { return PosixFileLock(descriptor) }
+            if isCurrent { return PosixFileLock(descriptor, byte) }
         }
     }
 
-    func release() { descriptor.close() }
+    func release() {
+        // Closing is not enough: a child that was forked at this moment has a copy of the
+        // descriptor until it runs its program. After the first call nothing is open here.
+        try? descriptor.use { number throws(IOError) in SystemCalls.unlock(number, byte) }
+        descriptor.close()
+    }
 }

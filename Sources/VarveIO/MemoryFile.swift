@@ -25,14 +25,13 @@ final class MemoryContents: Sendable {
         state.withLock { state in
             let end = min(state.size, start + count)
             guard start < end else { return [] }
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(end - start)
+            var bytes = [UInt8](repeating: 0, count: end - start)
             var at = start
             while at < end {
                 let piece = at / Self.pieceBytes
                 let from = at % Self.pieceBytes
                 let part = min(end - at, Self.pieceBytes - from)
-                bytes.append(contentsOf: state.pieces[piece][from..<from + part])
+                bytes.overwrite(at: at - start, with: state.pieces[piece], from..<from + part)
                 at += part
             }
             return bytes
@@ -47,10 +46,7 @@ final class MemoryContents: Sendable {
                 let piece = (start + done) / Self.pieceBytes
                 let from = (start + done) % Self.pieceBytes
                 let part = min(bytes.count - done, Self.pieceBytes - from)
-                state.pieces[piece].replaceSubrange(
-                    from..<from + part,
-                    with: bytes[done..<done + part]
-                )
+                state.pieces[piece].overwrite(at: from, with: bytes, done..<done + part)
                 done += part
             }
         }
@@ -67,10 +63,8 @@ final class MemoryContents: Sendable {
         if size < state.size, size % pieceBytes != 0 {
             // What is cut must read as zeros if the file grows again.
             let from = size % pieceBytes
-            state.pieces[pieces - 1].replaceSubrange(
-                from...,
-                with: repeatElement(0, count: pieceBytes - from)
-            )
+            let zeros = [UInt8](repeating: 0, count: pieceBytes - from)
+            state.pieces[pieces - 1].overwrite(at: from, with: zeros, 0..<zeros.count)
         }
         state.size = size
     }

@@ -118,6 +118,23 @@ public final class PosixDirectory: StoreDirectory {
         return PosixDirectory(Descriptor(opened, name), name: name)
     }
 
+    /// Any process can open what is here.
+    public var isSharedBetweenProcesses: Bool { true }
+
+    /// Tells of writes to a file; nil where the system cannot.
+    public func watch(_ name: String) -> FileWatch? {
+        do throws(IOError) {
+            try FileName.check(name, "open")
+            let opened = try descriptor.use { directory throws(IOError) in
+                try SystemCalls.open(directory, name, .read)
+            }
+            defer { SystemCalls.close(opened) }
+            return FileWatch(opened)
+        } catch {
+            return nil
+        }
+    }
+
     /// Locks one byte of a lock file.
     public func lock(
         _ name: String,

@@ -32,6 +32,10 @@ public protocol StoreDirectory: AnyObject, Sendable {
     func sync() throws(IOError)
     /// Opens a directory inside, or creates it for this user alone.
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory
+    /// Whether other processes can open the same files.
+    var isSharedBetweenProcesses: Bool { get }
+    /// Tells of writes to a file; nil where the system or the directory cannot.
+    func watch(_ name: String) -> FileWatch?
     /// Locks one byte of a lock file, which is created if missing and never removed.
     /// The lock ends with `release`, with the last reference to it, or with the process.
     /// - Throws: `held` when someone else, in this process or another, has it and `wait` is false.
@@ -44,6 +48,12 @@ public protocol StoreDirectory: AnyObject, Sendable {
 }
 
 extension StoreDirectory {
+    /// Whether other processes can open the same files.
+    public var isSharedBetweenProcesses: Bool { false }
+
+    /// Tells of writes to a file; nil where the system or the directory cannot.
+    public func watch(_ name: String) -> FileWatch? { nil }
+
     /// Locks the first byte of a lock file for one holder.
     public func lockExclusive(_ name: String, wait: Bool) throws(IOError) -> any FileLock {
         try lock(name, byte: 0, kind: .exclusive, wait: wait)

@@ -1,4 +1,4 @@
-// FENCE: the only file that imports the C library: each call in one small function.
+// FENCE: the only file, with Threads.swift, that imports the C library: each call in one function.
 //
 // Invariants
 // - errno is captured on the line behind the call that sets it.
@@ -325,6 +325,11 @@ enum SystemCalls {
         let code = varve_lock_byte(descriptor, at, kind == .exclusive ? 1 : 0, wait ? 1 : 0)
         if code == EAGAIN || code == EACCES { throw held(name) }
         if code != 0 { throw error(code, "lock", name) }
+    }
+
+    static func unlock(_ descriptor: Int32, _ byte: UInt64) {
+        // Taken at this byte, so it is a position.
+        varve_unlock_byte(descriptor, Int64(byte))
     }
 
     static func held(_ name: String) -> IOError {

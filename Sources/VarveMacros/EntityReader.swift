@@ -181,7 +181,7 @@ struct EntityReader {
         members.append("\(raw: prefix)static let columns = Columns()")
         members += list("indexes", of: "EntityIndex", indexes)
         members += list("uniqueConstraints", of: "EntityConstraint", constraints)
-        members.append("\(raw: prefix)var storage: ObjectStorage")
+        members.append("@safe @exclusivity(unchecked) \(raw: prefix)var storage: ObjectStorage")
         members.append(
             """
             \(raw: prefix)init(storage: consuming ObjectStorage) {

@@ -187,6 +187,13 @@ extension StoreError {
             return make(.valueTooLarge, nil)
         case .invalid:
             return make(.invalidRequest, nil)
+        case .cancelled:
+            return make(.invalidRequest, nil)
+        case .notRetained:
+            return make(
+                .invalidRequest,
+                "Ask for a commit inside the span, or keep more with the option retention."
+            )
         case .blobMissing:
             return make(.blobMissing, verify(store))
         case .blobDamaged:

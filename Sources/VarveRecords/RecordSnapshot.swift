@@ -34,10 +34,14 @@ public final class RecordSnapshot: Sendable {
 
     /// One row: from the cache, else from the store, which counts in `storeReads`. With `pin` the
     /// caller owes the row cache one `unpin`.
+    ///
+    /// - Parameter ahead: asked when the row has to be read: the IDs of rows that are likely to be
+    ///   wanted next. They go into the cache in the same pass, as many as fit half its budget.
     public func row(
         _ entity: EntityID,
         _ id: ObjectID,
-        pin: Bool = false
+        pin: Bool = false,
+        ahead: () -> [ObjectID] = { [] }
     ) throws(RecordError) -> CachedRow? {
         if let row = store.rowCache.find(id, at: number, pin: pin, counts: true) {
             if row.entity.id == entity { return row }
@@ -53,7 +57,65 @@ public final class RecordSnapshot: Sendable {
         guard let stored else { return nil }
         store.counters.storeReads.count()
         let row = try Self.row(entity, id, stored)
+        let followers = ahead()
+        if !followers.isEmpty { try readAhead(entity, followers, costOfOne: row.cost) }
         return store.rowCache.insert(row, readAt: number, pin: pin)
+    }
+
+    /// Reads rows into the cache that are not there, in the pass of another one.
+    private func readAhead(
+        _ entity: RecordEntity,
+        _ ids: [ObjectID],
+        costOfOne cost: Int
+    ) throws(RecordError) {
+        var left = store.rowCache.budgetBytes / 2
+        let fitting = min(ids.count, left / max(cost, 1))
+        if fitting == 0 { return }
+        let (missing, _) = store.rowCache.warm(ids[..<fitting], at: number)
+        var read = [CachedRow?](repeating: nil, count: missing.count)
+        try self.read(entity, missing) { place, row in read[place] = row }
+        // The nearest are kept first, and become the warmest.
+        var rows: [CachedRow] = []
+        rows.reserveCapacity(read.count)
+        for row in read {
+            guard let row else { continue }
+            left -= row.cost
+            if left < 0 { break }
+            rows.append(row)
+        }
+        store.counters.storeReads.count(rows.count)
+        rows.reverse()
+        _ = store.rowCache.insert(rows, readAt: number, pin: false)
+    }
+
+    /// Reads rows of IDs in any order, each page once; those that exist come with their places.
+    private func read(
+        _ entity: RecordEntity,
+        _ ids: [ObjectID],
+        _ body: (Int, CachedRow) -> Void
+    ) throws(RecordError) {
+        let order = SortedPlaces(ids)
+        var failure: FormatError?
+        do throws(EngineError) {
+            try storage.withRows(entity.tree, order.ids) { index, version, row in
+                do throws(FormatError) {
+                    let layout = try RowLayout(row)
+                    let place = order.place(index)
+                    let view = RowView(copying: row, layout)
+                    body(
+                        place,
+                        CachedRow(entity: entity, id: ids[place], version: version, view: view)
+                    )
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw .engine(error)
+        }
+        if let failure { throw .format(failure) }
     }
 
     /// The row if it is in the cache. Reads nothing.
@@ -88,15 +150,15 @@ public final class RecordSnapshot: Sendable {
             rows[index] = nil
         }
         if missing.isEmpty { return rows }
-        let stored: [StoredRow?]
         var read: [CachedRow] = []
         var places: [Int] = []
+        read.reserveCapacity(missing.count)
+        places.reserveCapacity(missing.count)
         do throws(RecordError) {
-            stored = try reader.storedRows(entity, missing.map { ids[$0] })
-            for (place, row) in zip(missing, stored) {
-                guard let row else { continue }
-                read.append(try Self.row(entity, ids[place], row))
-                places.append(place)
+            let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
+            try self.read(entity, wanted) { place, row in
+                read.append(row)
+                places.append(missing[place])
             }
         } catch {
             if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
@@ -111,40 +173,17 @@ public final class RecordSnapshot: Sendable {
         return rows
     }
 
-    /// Reads rows into the cache, in the given order, as long as they fit its budget; never evicts
-    /// one that this call has put in.
-    public func cacheRows(_ entity: EntityID, _ ids: [ObjectID]) throws(RecordError) {
-        let entity = try reader.entity(entity)
-        let budget = store.rowCache.budgetBytes
-        var used = 0
-        var start = 0
-        // Rows of one pass share leaves, the more the larger it is; it grows with what is known of
-        // the rows' size, so that it reads few that do not fit.
-        var pass = 512
-        var (rowsRead, bytesRead) = (0, 0)
-        while start < ids.count, used < budget {
-            let end = min(ids.count, start + pass)
-            let (missing, bytes) = store.rowCache.warm(ids[start..<end], at: number)
-            start = end
-            used += bytes
-            if missing.isEmpty { continue }
-            var fitting: [CachedRow] = []
-            for (id, stored) in zip(missing, try reader.storedRows(entity, missing)) {
-                guard let stored else { continue }
-                let row = try Self.row(entity, id, stored)
-                used += row.cost
-                bytesRead += row.cost
-                if used > budget { break }
-                fitting.append(row)
-            }
-            store.counters.storePasses.count()
-            store.counters.storeReads.count(fitting.count)
-            _ = store.rowCache.insert(fitting, readAt: number, pin: false)
-            rowsRead += fitting.count
-            if rowsRead > 0, used < budget {
-                pass = min(4 * pass, 8_192, (budget - used) / (bytesRead / rowsRead) + 1)
-            }
-        }
+    func entity(_ id: EntityID) throws(RecordError) -> RecordEntity { try reader.entity(id) }
+
+    /// Whether an index gives the order of a request, so that a limit ends the search early.
+    func answersInOrder(_ query: RecordQuery) throws(RecordError) -> Bool {
+        try reader.answersInOrder(query)
+    }
+
+    /// One pass over the store that read `count` rows.
+    func countReads(_ count: Int) {
+        store.counters.storePasses.count()
+        store.counters.storeReads.count(count)
     }
 
     /// Whether an object exists. Neither counted as a read nor cached.
@@ -152,7 +191,7 @@ public final class RecordSnapshot: Sendable {
         if cachedRow(entity, id) != nil { return true }
         let entity = try reader.entity(entity)
         do throws(EngineError) {
-            return try storage.row(entity.tree, id) != nil
+            return try storage.contains(entity.tree, id)
         } catch {
             throw .engine(error)
         }

@@ -167,6 +167,8 @@ public final class RecordStore: Sendable {
         do throws(EngineError) { engine = try makeEngine(delegate) } catch {
             throw .engine(error)
         }
+        // Rows that are read at earlier commits hold for those alone.
+        rowCache.publish(engine.snapshot().number, changed: [], schemaChanged: true)
     }
 
     /// Makes the store's schema the declared one.
@@ -207,6 +209,12 @@ public final class RecordStore: Sendable {
         do throws(FormatError) { return try SchemaRecord(decoding: bytes) } catch {
             throw .format(error)
         }
+    }
+
+    deinit {
+        // The engine's own thread may hold it for a moment longer, and with it the lock: whoever
+        // opens the store again right away must not find it busy.
+        engine.closeForOwner()
     }
 
     /// Closes the engine below. Snapshots that are held stay readable.
@@ -287,12 +295,14 @@ public final class RecordStore: Sendable {
     }
 
     /// Calls `handler` for every commit, in order, just before its snapshots can be taken. It runs
-    /// on the committing thread with the writer lock held: it must be short and must not call the
-    /// store.
+    /// on the thread of this or another saver, and savers wait for it: it must be short and must
+    /// not call the store.
     public func observeCommits(
         _ handler: @escaping @Sendable (CommitChanges) -> Void
     ) -> CommitObservation {
-        delegate.observe(handler)
+        // Without an observer a reading process hears of commits early enough at its snapshots.
+        engine.followInBackground()
+        return delegate.observe(handler)
     }
 
     /// The store's identity; it survives compaction, backup and restart.

@@ -132,27 +132,43 @@ public final class RecordTransaction {
         _ id: ObjectID,
         _ values: [ColumnValue]
     ) throws(RecordError) {
-        let entity = try reader.entity(entity)
-        var row = [StoredValue?](repeating: nil, count: entity.columnCount)
-        for attribute in entity.attributes {
-            row[Int(attribute.column.rawValue)] = attribute.defaultValue
+        var row = RecordRow(try reader.entity(entity))
+        for value in values { try set(value, in: &row, id) }
+        let tree = row.entity.tree
+        let exists = try reader.engine { () throws(EngineError) in try storage.row(tree, id) != nil
         }
-        for value in values {
-            try check(value, entity, id)
-            row[Int(value.column.rawValue)] = value.value
-        }
-        for attribute in entity.attributes
-        where !attribute.isOptional && row[Int(attribute.column.rawValue)] == .null {
-            throw .missingValue(entity: entity.name, property: attribute.name, object: id)
-        }
-        let exists = try reader.engine { () throws(EngineError) in
-            try storage.row(entity.tree, id) != nil
-        }
-        if exists { throw .objectExists(entity: entity.name, object: id) }
+        if exists { throw .objectExists(entity: row.entity.name, object: id) }
+        try insert(&row, id)
+    }
+
+    /// Adds an object under an ID that no object ever had. Columns that are not set get their
+    /// declared default.
+    ///
+    /// Throws `wrongType`, `missingValue`, `unknownProperty`, `engine`.
+    public func insert(_ row: inout RecordRow, _ id: ObjectID) throws(RecordError) {
+        row.fillDefaults()
+        try row.check(id)
+        let entity = row.entity
+        var bytes: [UInt8] = []
+        row.encoder.encode(into: &bytes)
         try reader.engine { () throws(EngineError) in
-            try storage.insert(entity.id, id, row: RowCoding.encode(row))
+            try storage.insert(entity.id, id, row: bytes)
         }
         if entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
+    }
+
+    private func set(
+        _ value: ColumnValue,
+        in row: inout RecordRow,
+        _ id: ObjectID
+    ) throws(RecordError) {
+        guard Int(value.column.rawValue) < row.entity.columnCount else {
+            throw .unknownProperty(
+                entity: row.entity.name,
+                property: "column \(value.column.rawValue)"
+            )
+        }
+        row.set(value.column, value.value)
     }
 
     /// Changes columns of an object; the others stay.
@@ -163,25 +179,35 @@ public final class RecordTransaction {
         _ id: ObjectID,
         _ values: [ColumnValue]
     ) throws(RecordError) {
-        let entity = try reader.entity(entity)
-        var last: [ColumnID: StoredValue] = [:]
-        for value in values {
-            try check(value, entity, id)
-            last[value.column] = value.value
-        }
-        let tree = entity.tree
+        var row = RecordRow(try reader.entity(entity))
+        for value in values { try set(value, in: &row, id) }
+        let tree = row.entity.tree
         let exists = try reader.engine { () throws(EngineError) in try storage.row(tree, id) != nil
         }
-        if !exists { throw .objectNotFound(entity: entity.name, object: id) }
-        if last.isEmpty { return }
-        let patch = RowPatch.encode(last.map { ($0.key, $0.value) })
+        if !exists { throw .objectNotFound(entity: row.entity.name, object: id) }
+        try update(&row, id)
+    }
+
+    /// Changes the columns that are set of an object that the caller knows to exist; the others
+    /// stay.
+    ///
+    /// Throws `wrongType`, `missingValue`, `unknownProperty`, `engine` (also when there is no such
+    /// object).
+    public func update(_ row: inout RecordRow, _ id: ObjectID) throws(RecordError) {
+        if row.isEmpty { return }
+        try row.check(id)
+        let entity = row.entity
+        var patch: [UInt8] = []
+        row.encoder.encodePatch(into: &patch)
         try reader.engine { () throws(EngineError) in
             try storage.update(entity.id, id, patch: patch)
         }
-        let isUnique = entity.indexes.contains { index in
-            index.uniqueness != nil && index.terms.contains { last[$0.column] != nil }
+        guard entity.hasUniqueIndex else { return }
+        for index in entity.indexes where index.uniqueness != nil {
+            for term in index.terms where row.isSet(term.column) {
+                touched[entity.id, default: []].insert(id)
+            }
         }
-        if isUnique { touched[entity.id, default: []].insert(id) }
     }
 
     /// Takes an object out, with the link rows that it stands in. Delete rules are the object
@@ -189,50 +215,29 @@ public final class RecordTransaction {
     ///
     /// Throws `objectNotFound`, `engine`.
     public func delete(_ entity: EntityID, _ id: ObjectID) throws(RecordError) {
+        if try !deleteIfPresent(entity, id) {
+            throw .objectNotFound(entity: try reader.entity(entity).name, object: id)
+        }
+    }
+
+    /// Takes an object out, with the link rows that it stands in; false when there is none.
+    public func deleteIfPresent(
+        _ entity: EntityID,
+        _ id: ObjectID
+    ) throws(RecordError) -> Bool {
         let entity = try reader.entity(entity)
         let exists = try reader.engine { () throws(EngineError) in
             try storage.row(entity.tree, id) != nil
         }
-        if !exists { throw .objectNotFound(entity: entity.name, object: id) }
+        if !exists { return false }
         for side in sides(of: entity.id) {
             for link in try reader.linkEntries(side.index, isOrdered: side.isOrdered, of: id) {
                 try deleteLink(side.hidden, link.row)
             }
         }
         try reader.engine { () throws(EngineError) in try storage.delete(entity.id, id) }
-        touched[entity.id]?.remove(id)
-    }
-
-    private func check(
-        _ value: ColumnValue,
-        _ entity: RecordEntity,
-        _ id: ObjectID
-    ) throws(RecordError) {
-        switch entity.column(value.column) {
-        case .attribute(let attribute):
-            guard attribute.type.accepts(value.value) else {
-                throw .wrongType(
-                    entity: entity.name,
-                    property: attribute.name,
-                    expected: "\(attribute.type)"
-                )
-            }
-            if !attribute.isOptional, case .null = value.value {
-                throw .missingValue(entity: entity.name, property: attribute.name, object: id)
-            }
-        case .relationship(let relationship):
-            switch value.value {
-            case .null, .reference: break
-            default:
-                throw .wrongType(
-                    entity: entity.name,
-                    property: relationship.name,
-                    expected: "a reference"
-                )
-            }
-        case nil:
-            throw .unknownProperty(entity: entity.name, property: "column \(value.column.rawValue)")
-        }
+        if entity.hasUniqueIndex { touched[entity.id]?.remove(id) }
+        return true
     }
 
     // MARK: Links
@@ -400,13 +405,18 @@ public final class RecordTransaction {
     public func verifyUniqueness() throws(RecordError) {
         var violations: [UniqueViolation] = []
         for (id, objects) in touched.sorted(by: { $0.key < $1.key }) {
-            violations += try reader.violations(try reader.entity(id), objects.sorted())
+            let entity = try reader.entity(id)
+            for index in entity.indexes where index.uniqueness != nil {
+                // After a bulk load one walk over the index is cheaper than a search per object.
+                let entries = storage.count(index.tree)
+                let isBulk = objects.count > 256 && UInt64(objects.count) > entries / 16
+                let suspects =
+                    isBulk
+                    ? try reader.sharedEntries(index).filter { objects.contains($0) }
+                    : objects.sorted()
+                violations += try reader.violations(entity, suspects, only: [index.tree])
+            }
         }
         if !violations.isEmpty { throw .notUnique(violations) }
     }
-}
-
-extension RecordEntity {
-    /// Whether any index forbids duplicates.
-    var hasUniqueIndex: Bool { indexes.contains { $0.uniqueness != nil } }
 }

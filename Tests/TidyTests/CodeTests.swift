@@ -4,15 +4,31 @@ import Testing
 @Suite("Code") struct CodeTests {
     /// The only files that may say `unsafe`. Each use carries its reason on the line above.
     private static let fence: Set<String> = [
+        "Sources/VarveBase/ByteBlocks.swift",
         "Sources/VarveFormat/ByteReader.swift",
         "Sources/VarveFormat/ByteWriter.swift",
         "Sources/VarveFormat/BlockCompression.swift",
+        // Rows are read where leaves hold them, and built in one block: the hottest code there is.
+        "Sources/VarveFormat/RowBytes.swift",
+        "Sources/VarveFormat/RowEncoder.swift",
         "Sources/VarveFormat/FrameHash.swift",
         "Sources/VarveFormat/BlobHasher.swift",
         "Sources/VarveIO/SystemCalls.swift",
-        "Sources/VarveIO/SharedPage.swift",
+        "Sources/VarveIO/Threads.swift",
+        "Sources/VarveIO/FileWatch.swift",
         "Sources/VarveIO/AlignedBuffer.swift",
+        // Nodes: plain memory, read without locks and reference counts.
         "Sources/VarveEngine/Tree/TreeNode.swift",
+        "Sources/VarveEngine/Tree/TreeNode+Reading.swift",
+        "Sources/VarveEngine/Tree/NodeView.swift",
+        "Sources/VarveEngine/Tree/NodeTable.swift",
+        "Sources/VarveEngine/Tree/NodeStore.swift",
+        "Sources/VarveEngine/Tree/ReaderEpochs.swift",
+        "Sources/VarveEngine/Tree/Tree.swift",
+        "Sources/VarveEngine/Transactions/TreeTable.swift",
+        // Objects are found without being kept alive, and without a weak reference each.
+        "Sources/VarveObjects/Context/ObjectRegistry.swift",
+        "Sources/VarveObjects/Objects/ObjectStorage.swift",
         // Swift hands executors around as unowned references.
         "Sources/VarveObjects/Container/SerialQueueExecutor.swift",
         "Sources/VarveObjects/Container/BackgroundContext.swift",
@@ -91,7 +107,9 @@ import Testing
         ]
         let below = ["VarveBase", "VarveFormat", "VarveIO", "VarveEngine", "VarveRecords"]
         for file in Repository.sources where below.contains(String(file.components[1])) {
-            if ["SystemCalls.swift", "Environment.swift"].contains(file.name) { continue }
+            if ["SystemCalls.swift", "Environment.swift", "Threads.swift"].contains(file.name) {
+                continue
+            }
             for (number, text) in file.codeLines {
                 for call in banned where text.contains(call) {
                     Issue.record("\(file.path):\(number): \(call) is banned below VarveObjects")

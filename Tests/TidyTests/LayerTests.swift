@@ -8,9 +8,9 @@ import Testing
         "VarveBase": [],
         "VarveFormat": ["CLZ4", "CVarve", "VarveBase"],
         "VarveIO": ["CVarve", "VarveBase"],
-        "VarveEngine": ["VarveFormat", "VarveIO", "VarveBase"],
+        "VarveEngine": ["CVarve", "VarveFormat", "VarveIO", "VarveBase"],
         "VarveRecords": ["VarveEngine", "VarveFormat", "VarveBase"],
-        "VarveObjects": ["VarveRecords", "VarveEngine", "VarveBase"],
+        "VarveObjects": ["CVarve", "VarveRecords", "VarveEngine", "VarveBase"],
         "VarveMacros": [],
         "Varve": ["VarveObjects"],
         "VarveInspection": ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"],
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("Foundation stays above VarveRecords, the C library in one file")
+    @Test("Foundation stays above VarveRecords, the C library in three files")
     func foreignModulesStayWhereTheyBelong() {
         let core: Set<String> = ["Swift", "Synchronization", "_Concurrency", "Builtin"]
         let libraries: Set<String> = ["Glibc", "Musl", "Darwin", "Android", "WinSDK", "ucrt"]
@@ -69,7 +69,9 @@ import Testing
                     )
                 } else if libraries.contains(module) {
                     #expect(
-                        file.name == "SystemCalls.swift",
+                        ["SystemCalls.swift", "Threads.swift", "FileWatch.swift"].contains(
+                            file.name
+                        ),
                         "\(file.path):\(number): only SystemCalls.swift imports \(module)"
                     )
                 } else if module != "CVarve" {

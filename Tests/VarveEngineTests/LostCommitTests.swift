@@ -31,7 +31,7 @@ import VarveIO
         guard case .file(let id) = copy.core.withLock({ $0.state.folders[""]?.cache["test.varve"] })
         else { throw EngineError(.missing, "no store") }
         copy.core.withLock {
-            SimulatedDisk.put(bytes[...], at: at, &$0.state.files[id]!.cache)
+            SimulatedDisk.put(bytes, at: at, &$0.state.files[id]!.cache)
         }
         return copy
     }

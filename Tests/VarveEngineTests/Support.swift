@@ -96,9 +96,14 @@ extension Engine {
         return engine
     }
 
+    /// As `Snapshot.contents`, of the newest commit.
+    func contents() throws -> [UInt64: String] { try snapshot().contents() }
+}
+
+extension Snapshot {
     /// Every row as (int, text), by object; checks the indexes against the rows on the way.
     func contents() throws -> [UInt64: String] {
-        let snapshot = snapshot()
+        let snapshot = self
         var result: [UInt64: String] = [:]
         var expected: [TreeID: Set<[UInt8]>] = [:]
         var cursor = snapshot.cursor(TestDelegate.rows)

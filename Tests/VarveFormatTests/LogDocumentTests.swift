@@ -60,6 +60,34 @@ import VarveBase
         #expect(Array(bytes[..<8]) == FileHeader.magic)
     }
 
+    @Test func theLockFile() throws {
+        let state = SharedState(
+            fileID: UUIDValue(high: 3, low: 4),
+            generation: 5,
+            number: CommitNumber(6),
+            frame: FileOffset(8200),
+            durableEnd: FileOffset(8300),
+            sequence: 9
+        )
+        let bytes = state.encoded()
+        #expect(bytes.count == SharedState.length)
+        let fields = try fields("Lock file fields", of: bytes)
+        #expect(fields["magic"] == ByteReader.load64(SharedState.magic, 0))
+        #expect(fields["version"] == UInt64(SharedState.currentVersion) && fields["zero"] == 0)
+        #expect(fields["fileIDHigh"] == 3 && fields["fileIDLow"] == 4)
+        #expect(fields["generation"] == 5 && fields["number"] == 6)
+        #expect(fields["frame"] == 8200 && fields["durableEnd"] == 8300)
+        #expect(fields["sequence"] == 9 && fields["zeros"] == 0)
+        #expect(fields["hash"] == FrameHash.xxh64(bytes, range: 0..<88, seed: 0))
+        #expect(SharedState(decoding: bytes) == state)
+        // Any other byte makes it no shared state.
+        for index in bytes.indices {
+            var changed = bytes
+            changed[index] ^= 1
+            #expect(SharedState(decoding: changed) == nil)
+        }
+    }
+
     @Test func frames() throws {
         let seed = header.fileSeed
         let offset = FileOffset(8192)
@@ -159,6 +187,7 @@ import VarveBase
                 "carriesChanges": UInt64(FrameFlags.carriesChanges.rawValue),
                 "settle": UInt64(FrameFlags.settle.rawValue),
                 "encrypted": UInt64(FrameFlags.encrypted.rawValue),
+                "stacked": UInt64(FrameFlags.stacked.rawValue),
             ]
         )
         #expect(!FrameFlags.known.contains(.encrypted))

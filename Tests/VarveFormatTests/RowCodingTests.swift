@@ -27,6 +27,70 @@ import VarveFormat
         }
     }
 
+    @Test func anEncoderGivesTheSameBytesInAnyOrder() throws {
+        let seed: UInt64 = 110
+        var random = SeededGenerator(seed: seed)
+        var encoder = RowEncoder()
+        for round in 0..<2000 {
+            let values = random.row(columns: 0...40)
+            encoder.begin(columns: values.count)
+            // Some columns get another value first; the last one counts.
+            for column in values.indices.shuffled(using: &random) {
+                if Int.random(in: 0..<8, using: &random) == 0 {
+                    encoder.set(column, random.value())
+                    encoder.setAbsent(column)
+                }
+                if let value = values[column] { encoder.set(column, value) }
+                let found = try encoder.value(column)
+                #expect(same(found, values[column]))
+            }
+            var row: [UInt8] = [7]
+            encoder.encode(into: &row)
+            let expected = RowCoding.encode(values)
+            #expect(row == [7] + expected, "seed \(seed), round \(round)")
+            var lent: [UInt8] = []
+            let facts = encoder.withRow { bytes, facts in
+                lent = ByteReader.copy(bytes, 0..<bytes.count)
+                return facts
+            }
+            #expect(lent == expected)
+            let largest = values.reduce(0) { largest, value in
+                switch value {
+                case .text(let text): max(largest, text.utf8.count)
+                case .data(let data): max(largest, data.count)
+                default: largest
+                }
+            }
+            #expect(facts.largestBody >= largest)
+            let view = try RowView(expected)
+            let hasBlobs = values.contains { if case .blob = $0 { true } else { false } }
+            #expect(view.holdsContentElsewhere == hasBlobs)
+            #expect(facts.hasBlobs || !hasBlobs)
+        }
+    }
+
+    @Test func aRowIsReadInPlaceWhereItLies() throws {
+        let seed: UInt64 = 111
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<500 {
+            let values = random.row()
+            let row = RowCoding.encode(values)
+            let page = random.bytes(13) + row + random.bytes(5)
+            let lent = page.span.extracting(13..<13 + row.count)
+            let layout = try RowLayout(lent)
+            var seen = 0
+            try layout.forEachSlot(in: lent) { column, slot throws(FormatError) in
+                #expect(column == seen)
+                seen += 1
+                let value = try slot.value(in: lent)
+                #expect(same(value, values[column]), "seed \(seed), \(round)")
+                let found = layout.slot(at: column, in: lent)
+                #expect(found.tag == slot.tag && found.offset == slot.offset)
+            }
+            #expect(seen == layout.columnCount)
+        }
+    }
+
     @Test func theBytesAreThoseOfTheDocument() {
         #expect(RowCoding.encode([]) == [0])
         #expect(RowCoding.encode([nil, nil]) == [0])

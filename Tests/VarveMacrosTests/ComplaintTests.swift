@@ -280,7 +280,7 @@ import Testing
 
             static let columns = Columns()
 
-            var storage: ObjectStorage
+            @safe @exclusivity(unchecked) var storage: ObjectStorage
 
             init(storage: consuming ObjectStorage) {
                 self.storage = storage

@@ -89,7 +89,7 @@ import Testing
 
                     static let columns = Columns()
 
-                    var storage: ObjectStorage
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
@@ -149,7 +149,7 @@ import Testing
 
                     static let columns = Columns()
 
-                    var storage: ObjectStorage
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
@@ -220,7 +220,7 @@ import Testing
                         ]
                     }
 
-                    var storage: ObjectStorage
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
@@ -275,7 +275,7 @@ import Testing
 
                     static let columns = Columns()
 
-                    var storage: ObjectStorage
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
@@ -342,7 +342,7 @@ import Testing
 
                     public static let columns = Columns()
 
-                    public var storage: ObjectStorage
+                    @safe @exclusivity(unchecked) public var storage: ObjectStorage
 
                     public init(storage: consuming ObjectStorage) {
                         self.storage = storage

@@ -76,17 +76,41 @@ import VarveObjects
         #expect(one.reads == 20 && two.reads == 0 && one.value == two.value)
     }
 
-    @Test func R5_aFetchCachesRowsUpToTheBudget() throws {
-        let container = try memory(ContainerOptions(unreferencedRowBytes: 20_000))
+    @Test func R5_aListIsReadWhenItsFaultsFire() throws {
+        let container = try memory(ContainerOptions(unreferencedRowBytes: 40_000))
         try makeItems(1_000, in: container)
         let context = container.newContext()
         let fetched = try reads(container) { try context.fetch(Item.all) }
-        #expect(fetched.value.count == 1_000)
-        #expect(container.statistics.rowCache.bytes <= 20_000 + 1_000)
-        #expect(container.statistics.rowCache.rows == fetched.reads)
-        // The first rows of the result are there, the last are not.
-        #expect(container.isRowCached(fetched.value[0].objectID))
-        #expect(!container.isRowCached(fetched.value[999].objectID))
+        #expect(fetched.value.count == 1_000 && fetched.reads == 0)
+        #expect(container.statistics.rowCache.rows == 0)
+        // The first fault brings those behind it in the list along, in its own pass.
+        let first = reads(container) { fetched.value[0].title }
+        #expect(first.passes == 1 && first.reads > 20 && first.reads <= 128)
+        #expect(container.isRowCached(fetched.value[first.reads - 1].objectID))
+        #expect(!container.isRowCached(fetched.value[first.reads].objectID))
+        #expect(container.statistics.realisedObjects == 1)
+        let behind = reads(container) { fetched.value[1..<first.reads].map(\.title) }
+        #expect(behind.reads == 0)
+        // No more than half the budget at once, and never more than all of it.
+        let all = reads(container) { fetched.value.map(\.number) }
+        #expect(all.value == Array(0..<1_000) && all.reads == 1_000 - first.reads)
+        #expect(all.passes <= 1_000 / first.reads + 1)
+        let cache = container.statistics.rowCache
+        #expect(cache.bytes - cache.pinnedBytes <= 40_000)
+    }
+
+    @Test func R5_faultsOfNoListAndWithoutBudgetReadThemselvesOnly() throws {
+        let container = try memory()
+        let ids = try makeItems(50, in: container)
+        let context = container.newContext()
+        let promises = try ids.map { try context.object(with: $0) }
+        #expect(reads(container) { promises[0].title }.reads == 1)
+        let bare = try memory(ContainerOptions(unreferencedRowBytes: 0))
+        try makeItems(50, in: bare)
+        let other = bare.newContext()
+        let list = try other.fetch(Item.all)
+        #expect(reads(bare) { list[0].title }.reads == 1)
+        #expect(bare.statistics.rowCache.rows == 1)
     }
 
     @Test func R6_fetchingIDsCachesNothing() throws {

@@ -23,7 +23,7 @@ final class Item: ManagedObject {
         [EntityIndex(columns.priority, columns.timestamp), EntityIndex(columns.number)]
     }
     static var uniqueConstraints: [EntityConstraint] { [EntityConstraint(columns.serial)] }
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var timestamp: Date {
         get { storedValue(Self.columns.timestamp, \.timestamp) }
@@ -78,7 +78,7 @@ final class Picture: ManagedObject {
         let item = ToOneColumn<Picture, Item>("item")
     }
     static let columns = Columns()
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var data: Blob? {
         get { storedValue(Self.columns.data, \.data) }
@@ -103,7 +103,7 @@ final class Tag: ManagedObject {
         let items = ToManyColumn<Tag, Item>("items")
     }
     static let columns = Columns()
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var name: String {
         get { storedValue(Self.columns.name, \.name) }
@@ -122,7 +122,7 @@ final class Folder: ManagedObject {
         let owner = ToOneColumn<Folder, Person>("owner", inverse: "folders", deleteRule: .nullify)
     }
     static let columns = Columns()
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var name: String {
         get { storedValue(Self.columns.name, \.name) }
@@ -146,7 +146,7 @@ final class Person: ManagedObject {
         let likes = ToManyColumn<Person, Tag>("likes")
     }
     static let columns = Columns()
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var name: String {
         get { storedValue(Self.columns.name, \.name) }
@@ -177,7 +177,7 @@ final class Account: ManagedObject {
             EntityConstraint(columns.code, columns.visits, onConflict: .ignore),
         ]
     }
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var email: String {
         get { storedValue(Self.columns.email, \.email) }
@@ -237,7 +237,7 @@ final class Everything: ManagedObject {
         let required = Column<Everything, String>("required")
     }
     static let columns = Columns()
-    var storage: ObjectStorage
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
     init(storage: consuming ObjectStorage) { self.storage = storage }
     var bool: Bool {
         get { storedValue(Self.columns.bool, \.bool) }

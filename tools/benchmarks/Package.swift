@@ -20,12 +20,14 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"]), .brew(["sqlite"])]
         ),
-        .target(name: "BenchmarkHarness"),
+        .target(name: "CFlushCount"),
+        .target(name: "BenchmarkHarness", dependencies: ["CFlushCount"]),
         .executableTarget(
             name: "varve-bench",
             dependencies: [
                 "BenchmarkHarness", "CSQLite",
                 .product(name: "VarveObjects", package: "varve"),
+                .product(name: "VarveInspection", package: "varve"),
                 .product(name: "VarveTesting", package: "varve"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -100,6 +100,33 @@ check_lz4() {
     rm -f /tmp/varve-lz4.$$
 }
 
+# Libraries that the benchmark measures Varve beside. Not needed: what is missing is skipped by name.
+# Installed only where that is allowed without asking.
+offer_benchmark_peers() {
+    command -v apt-get >/dev/null 2>&1 || return 0
+    local prefix="" missing=()
+    have_header sqlite3.h sqlite3 || missing+=(libsqlite3-dev)
+    ldconfig -p 2>/dev/null | grep -q 'liblmdb\.so' || missing+=(liblmdb0)
+    ldconfig -p 2>/dev/null | grep -q 'librocksdb\.so' || missing+=(librocksdb7.8)
+    [ "${#missing[@]}" != 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null || return 0
+        prefix="sudo -n"
+    fi
+    local package
+    for package in "${missing[@]}"; do
+        # A fresh image has no package lists yet.
+        # shellcheck disable=SC2086
+        if $prefix env DEBIAN_FRONTEND=noninteractive apt-get install -y "$package" </dev/null >/dev/null 2>&1 ||
+            { $prefix apt-get update </dev/null >/dev/null 2>&1 &&
+                $prefix env DEBIAN_FRONTEND=noninteractive apt-get install -y "$package" </dev/null >/dev/null 2>&1; }; then
+            say "installed $package for the benchmark"
+        else
+            say "$package cannot be installed; the benchmark goes without it"
+        fi
+    done
+}
+
 set_up() {
     check_swift
     check_lz4

@@ -1,4 +1,4 @@
-// Constants and calls that Swift cannot reach, and SHA-256 (names of blob files).
+// Constants and calls that Swift cannot reach, SHA-256 (names of blob files), numbers for threads.
 #ifndef CVARVE_H
 #define CVARVE_H
 
@@ -8,6 +8,10 @@
 // Locks one byte for the open file description (released when its last descriptor closes).
 // Returns 0 or an errno; EAGAIN or EACCES when another description holds it and `wait` is 0.
 int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait);
+
+// Gives the lock up for all descriptors of the description, also those that a child of a fork has
+// until it runs another program.
+void varve_unlock_byte(int descriptor, int64_t byte);
 
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
@@ -27,5 +31,27 @@ void varve_sha256_update(varve_sha256 *context, const uint8_t *bytes, size_t cou
 void varve_sha256_finish(varve_sha256 *context, uint8_t digest[32]);
 // Whether this CPU has SHA instructions that the code above uses.
 int varve_sha256_is_accelerated(void);
+
+// Small numbers for threads: what lock-free readers say they are busy with, they say in a line of
+// memory of their own. A number is free again when its thread ends.
+#define VARVE_THREAD_SLOTS 256
+
+// 1 and the thread's number; 0 while it has none.
+extern _Thread_local int varve_thread_slot_known;
+
+// Takes a number for this thread; -1 when all are taken.
+int varve_thread_slot_claim(void);
+
+// This thread's number, below VARVE_THREAD_SLOTS; -1 when all were taken.
+static inline int varve_thread_slot(void) {
+    int known = varve_thread_slot_known;
+    return known > 0 ? known - 1 : varve_thread_slot_claim();
+}
+
+// All numbers ever handed out are below this one.
+int varve_thread_slots_used(void);
+
+// Retains a native Swift object whose memory is not freed, unless its end has begun: then NULL.
+void *varve_try_retain(void *object);
 
 #endif

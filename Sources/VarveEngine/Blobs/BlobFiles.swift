@@ -92,6 +92,17 @@ final class BlobFiles: Sendable {
         return try BlobFileReader.open(reference, in: directory)
     }
 
+    /// A blob's file as it is; nil when there is none.
+    func openRaw(_ digest: BlobDigest) throws(BlobError) -> (any ReadOnlyFile)? {
+        guard let directory = try existing() else { return nil }
+        do {
+            return try directory.openFile(digest.hexText, mode: .read)
+        } catch {
+            if error.isMissing { return nil }
+            throw .io(error)
+        }
+    }
+
     /// Whether a blob's file is there, with the right length.
     func exists(_ reference: BlobReference) throws(BlobError) -> Bool {
         do {

@@ -99,7 +99,7 @@ extension Snapshot {
         }
         switch entry.place {
         case .frame(let place):
-            let bytes = try engine.readPlace(place)
+            let bytes = try state.generation.value(place)
             return BlobReader(reference, .bytes(bytes), engine.blobStore, keeping: self)
         case .file:
             let file = try engine.blobStore.engineError { () throws(BlobError) in
@@ -117,7 +117,7 @@ extension Snapshot {
         guard let entry = try blobEntry(reference) else { return nil }
         switch entry.place {
         case .frame(let place):
-            return engine.blobStore.add(reference, .bytes(try engine.readPlace(place)))
+            return engine.blobStore.add(reference, .bytes(try state.generation.value(place)))
         case .file:
             return engine.blobStore.add(reference, .file)
         }

@@ -1,8 +1,9 @@
 // Removing blob files that nothing names any more.
 //
 // Invariants
-// - A file goes only when no row of the newest commit names it, no snapshot pins a commit from
-//   before it was dropped, nobody holds it as pending, and no blob is being written.
+// - A file goes only when no row of the newest commit names it, no snapshot pins and no retention
+//   keeps a commit from before it was dropped, nobody holds it as pending, and no blob is being
+//   written.
 // - The list of dropped blobs shrinks after the files are gone; a crash in between only makes the
 //   next sweep look at names that are no longer there.
 
@@ -18,24 +19,24 @@ extension Engine {
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
         guard state.trees[.droppedBlobs] != nil else { return state }
-        let oldest = oldestPinned()
+        let oldest = min(oldestPinned(), try oldestRetained(state))
         var keys: [BlobDigest: [[UInt8]]] = [:]
         var stillRead: Set<BlobDigest> = []
-        var cursor = TreeCursor(state.tree(.droppedBlobs, nodes))
+        var cursor = TreeCursor(state.tree(.droppedBlobs))
         var hasEntry = try cursor.first()
         while hasEntry {
             let (commit, digest) = try Self.format { () throws(FormatError) in
                 try EngineKeys.dropped(decoding: cursor.key)
             }
             if commit > oldest {
-                // A snapshot may still read it, also when it was dropped once before.
+                // A snapshot reads it or may read it later, also when it was dropped before.
                 stillRead.insert(digest)
             } else {
                 keys[digest, default: []].append(cursor.key)
             }
             hasEntry = try cursor.next()
         }
-        let blobs = state.tree(.blobs, nodes)
+        let blobs = state.tree(.blobs)
         var free: [BlobDigest] = []
         for digest in keys.keys.sorted() where !stillRead.contains(digest) {
             if try blobs.value(EngineKeys.digest(digest)) == nil { free.append(digest) }
@@ -49,7 +50,7 @@ extension Engine {
         let editor = TreeEditor(
             id: .droppedBlobs,
             stamp: writer.stamp,
-            loader: nodes,
+            loader: state.generation.nodes,
             splitWeight: options.nodeWeightMax,
             root: state.trees[.droppedBlobs] ?? .empty
         )
@@ -63,9 +64,9 @@ extension Engine {
     func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {
         try blobStore.removeLeftovers()
         let state = published.withLock { $0.state }
-        let named = state.tree(.blobs, nodes)
+        let named = state.tree(.blobs)
         var dropped: Set<BlobDigest> = []
-        var cursor = TreeCursor(state.tree(.droppedBlobs, nodes))
+        var cursor = TreeCursor(state.tree(.droppedBlobs))
         var hasEntry = try cursor.first()
         while hasEntry {
             dropped.insert(

@@ -14,57 +14,77 @@ internal import VarveIO
 
 extension Engine {
     /// Writes changed nodes and a CKPT frame; does nothing when there is nothing to write.
+    /// Called with nothing on its way: the pending state is the published one.
     func checkpoint(_ writer: inout WriterState) throws(EngineError) {
         guard writer.isDirty else { return }
-        let before = writer.log
-        let state = try sweepDropped(published.withLock { $0.state }, &writer)
-        var pages = PageWriter(
-            commit: state.number,
-            nodes: nodes,
-            flushBytes: options.earlyWriteBytes
-        )
-        let clean: StoreState
+        try syncHanded(&writer)
+        let mark = writer.log.mark
         do throws(EngineError) {
-            clean = try pages.write(state, to: &writer.log)
-            appendCheckpoint(of: clean, pageBytes: pages.pageBytes, &writer)
-            try writer.log.makeRoom()
-        } catch {
-            throw giveUp(&writer, backTo: before, error)
-        }
-        do throws(IOError) {
+            let (clean, pages) = try appendCheckpoint(known: [:], &writer)
+            try writer.log.makeRoom(usesReserve: true)
             options.environment.yield("checkpoint.write")
-            try writer.log.flush()
+            do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
             options.environment.yield("checkpoint.sync")
-            try writer.log.sync()
+            do throws(IOError) { try writer.log.sync() } catch {
+                throw EngineError(
+                    .poisoned,
+                    "a checkpoint failed while it was written; every commit is on disk "
+                        + "(\(error.description))",
+                    cause: error
+                )
+            }
+            pages.keepNodes()
+            writer.pending = clean
+            published.withLock { $0.show(clean, isDurable: true) }
+            writer.isDirty = false
         } catch {
-            // The commits that it describes are on disk.
-            throw poison(
-                &writer,
-                .poisoned,
-                "a checkpoint failed while it was written; every commit is on disk",
-                error
-            )
+            throw giveUp(&writer, backTo: mark, error)
         }
-        pages.keepNodes()
-        published.withLock { $0.state = clean }
-        writer.isDirty = false
         counters.checkpoints.add(1, ordering: .relaxed)
     }
 
-    private func appendCheckpoint(
-        of state: StoreState,
-        pageBytes: UInt64,
+    /// Appends the pages that are not in the file yet and a CKPT frame for the pending state.
+    ///
+    /// - Parameter known: changed nodes that were written before, and where. The caller keeps them
+    ///   alive.
+    func appendCheckpoint(
+        known: [ObjectIdentifier: PageAddress],
         _ writer: inout WriterState
-    ) {
-        writer.liveBytes += pageBytes
+    ) throws(EngineError) -> (clean: StoreState, pages: PageWriter) {
+        let state = try sweepDropped(writer.pending, &writer)
+        var pages = PageWriter(
+            commit: state.number,
+            nodes: state.generation.nodes,
+            flushBytes: options.earlyWriteBytes,
+            known: known
+        )
+        var clean = try pages.write(state, to: &writer.log)
+        clean.liveBytes = state.liveBytes(withPages: pages.pageBytes)
         var body = ByteWriter(capacity: 1024)
-        TreeRoots.append(PageWriter.roots(of: state), to: &body)
-        writer.log.appendCommit(
+        TreeRoots.append(PageWriter.roots(of: clean), to: &body)
+        try writer.log.handLargeBody()
+        let placed = writer.log.appendCommit(
             .checkpoint,
             flags: [],
-            record: stateRecord(state, writer),
+            record: stateRecord(clean, writer),
             body: body.bytes
         )
+        clean.becomeBase(at: placed.offset, liveBytes: clean.liveBytes)
+        // It stands behind a CLOSE that may be there.
+        writer.isClosedCleanly = false
+        writer.isWitnessed = false
+        return (clean, pages)
+    }
+
+    /// Makes what was handed over durable: `.relaxed` commits. Called with nothing on its way.
+    ///
+    /// - Throws: `poisoned`.
+    func syncHanded(_ writer: inout WriterState) throws(EngineError) {
+        guard writer.log.handedEnd > writer.log.durableEnd else { return }
+        do throws(IOError) { try writer.log.sync() } catch {
+            throw poison(&writer, EngineError(.ioFailed, error.description, cause: error))
+        }
+        published.withLock { $0.becomeDurable() }
     }
 
     /// Checkpoint, CLOSE frame, sync, and no zeros behind the log.
@@ -76,19 +96,45 @@ extension Engine {
                 || objectIDHighWater > writer.recordedHighWater
         else { return }
         try checkpoint(&writer)
+        try syncHanded(&writer)
         let state = published.withLock { $0.state }
         // No zeros for it: what is not written yet is cut off right after.
         writer.log.appendCommit(.close, flags: [], record: stateRecord(state, writer), body: [])
+        writer.log.room.pass(writer.log.end)
         do throws(IOError) {
             try writer.log.flush()
             try writer.log.sync()
             try writer.log.cutZeros()
-            try writer.file.syncAll()
+            try writer.generation.file.syncAll()
         } catch {
             // Every commit is durable already; only the shortcut for the next opening is lost.
             throw .io(error)
         }
         writer.isClosedCleanly = true
+    }
+
+    /// After a while without commits: the newest one gets a witness, so that damage to it is told
+    /// from a write that never happened, and the next opening finds nothing in doubt.
+    func witness(_ writer: inout WriterState) throws(EngineError) {
+        guard case .open = writer.status, !writer.isClosedCleanly, !writer.isWitnessed
+        else { return }
+        try syncHanded(&writer)
+        let mark = writer.log.mark
+        var record = stateRecord(writer.pending, writer)
+        // IDs go on being handed out behind a witness and leave no trace: a crash passes over them.
+        record.objectIDHighWater += Self.objectIDJump
+        writer.log.appendCommit(.close, flags: [], record: record, body: [])
+        do throws(EngineError) {
+            try writer.log.makeRoom(usesReserve: true)
+            do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
+        } catch {
+            throw giveUp(&writer, backTo: mark, error)
+        }
+        do throws(IOError) { try writer.log.sync() } catch {
+            throw poison(&writer, EngineError(.ioFailed, error.description, cause: error))
+        }
+        writer.isWitnessed = true
+        counters.witnesses.add(1, ordering: .relaxed)
     }
 
     private func stateRecord(
@@ -99,7 +145,7 @@ extension Engine {
         record.number = state.number
         record.epoch = writer.epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
-        record.liveBytes = writer.liveBytes
+        record.liveBytes = state.liveBytes
         record.objectIDHighWater = objectIDHighWater
         record.schemaVersion = state.schemaVersion
         return record

@@ -16,21 +16,25 @@ struct PageWriter {
     let flushBytes: Int
     /// Pages at or above this place are written again although they are in the file: a settle.
     let rewriteFrom: FileOffset?
+    /// Changed nodes that are in the file already.
+    let known: [ObjectIdentifier: PageAddress]
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
-    /// Stored bytes of the pages that were written.
+    /// Stored bytes of the pages that were written, now or before.
     private(set) var pageBytes: UInt64 = 0
 
     init(
         commit: CommitNumber,
         nodes: NodeStore,
         flushBytes: Int,
-        rewriteFrom: FileOffset? = nil
+        rewriteFrom: FileOffset? = nil,
+        known: [ObjectIdentifier: PageAddress] = [:]
     ) {
         self.commit = commit
         self.nodes = nodes
         self.flushBytes = flushBytes
         self.rewriteFrom = rewriteFrom
+        self.known = known
     }
 
     /// Writes what is in memory only, and returns the state with addresses instead of nodes.
@@ -80,6 +84,10 @@ struct PageWriter {
     ) throws(EngineError) -> PageAddress {
         let node: TreeNode
         if let changed = pointer.node {
+            if let address = known[ObjectIdentifier(changed)] {
+                pageBytes += knownBytes(changed)
+                return address
+            }
             node = changed
         } else {
             guard let address = pointer.address else {
@@ -108,13 +116,30 @@ struct PageWriter {
         pageBytes += address.frameLength
         written.append((address, clean))
         if log.bufferedBytes > flushBytes {
-            try log.makeRoom()
-            do throws(IOError) { try log.flush() } catch { throw .io(error) }
+            try flush(&log)
         }
         return address
     }
 
-    /// Gives the written nodes to the cache. To be called after a successful flush.
+    /// Bytes of a changed node that was written before, and of those below it.
+    private func knownBytes(_ node: TreeNode) -> UInt64 {
+        var bytes = known[ObjectIdentifier(node)]?.frameLength ?? 0
+        for child in node.children {
+            if let changed = child.node { bytes += knownBytes(changed) }
+        }
+        return bytes
+    }
+
+    /// Hands everything written so far to the system, and the nodes to the cache.
+    private mutating func flush(_ log: inout LogWriter) throws(EngineError) {
+        try log.makeRoom()
+        do throws(IOError) { try log.flush() } catch { throw .io(error) }
+        keepNodes()
+        written.removeAll(keepingCapacity: true)
+    }
+
+    /// Gives the written nodes to the cache. To be called after a successful flush: a page must be
+    /// readable before the cache may forget its node.
     func keepNodes() {
         for (address, node) in written { nodes.insert(node, at: address) }
     }

@@ -1,43 +1,97 @@
-// Appending frames: the only code that writes to a store file after its creation.
+// Appending frames: where every byte of a store file comes from, its header and its zeros aside.
 //
 // Invariants
 // - A byte that was written is never written again and never cut off: frames go behind everything
 //   that is not zero. Only unused zeros are cut, at a clean close.
 // - `durableEnd` is raised by a successful sync of this opening alone.
-// - Frames gather in `buffer`; until `flush` begins to write, giving the batch up costs nothing.
-//   After that its bytes are a void, also when the write failed: some of them may have arrived, and
-//   the next commit's body starts behind them.
+// - Frames gather in `buffer`; until they are handed to the system, giving them up costs nothing.
+//   What was handed over stays: as part of the body of the next commit while all writes succeeded,
+//   as a void, which the next body begins behind, after one that failed.
+// - Commit frames in `buffer` are sealed (chain hash, `durableEnd`) when they are handed over.
 
 internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
+/// How far the log is on disk. Raised by whoever synced, read by whoever seals.
+final class LogProgress: Sendable {
+    private let durable: Atomic<UInt64>
+    private let syncing = Mutex(())
+    private let failure = Mutex<IOError?>(nil)
+
+    init(durableEnd: FileOffset) { durable = Atomic(durableEnd.rawValue) }
+
+    /// Syncs the log through the descriptor that commits are written through.
+    ///
+    /// One thread at a time, and never again after any sync of the file failed: the system reports
+    /// a lost write once per descriptor. Of two syncs at once one may get the report of bytes that
+    /// the other waits for, and the other success.
+    func sync(_ file: any StoreFile) throws(IOError) {
+        try syncing.withLock { _ throws(IOError) in
+            try checkFailure()
+            try syncElsewhere(file)
+            try checkFailure()
+        }
+    }
+
+    /// Syncs through another descriptor of the file: a failure counts for all.
+    func syncElsewhere(_ file: any StoreFile) throws(IOError) {
+        do throws(IOError) { try file.syncData() } catch {
+            failure.withLock { $0 = $0 ?? error }
+            throw error
+        }
+    }
+
+    private func checkFailure() throws(IOError) {
+        if let error = failure.withLock({ $0 }) { throw error }
+    }
+
+    var durableEnd: FileOffset { FileOffset(durable.load(ordering: .acquiring)) }
+
+    /// After a sync that succeeded, begun after everything below `end` was written.
+    func raise(to end: FileOffset) {
+        durable.max(end.rawValue, ordering: .acquiringAndReleasing)
+    }
+}
+
 struct LogWriter {
     let file: any StoreFile
     let seed: UInt64
     let options: EngineOptions
     let counters: EngineCounters
+    let room: TailRoom
+    let progress: LogProgress
 
-    /// Where the next frame goes.
-    private(set) var end: FileOffset
-    /// Zeros are written and synced up to here.
-    private(set) var preparedEnd: FileOffset
-    /// Everything below is on disk.
-    private(set) var durableEnd: FileOffset
-    /// Newest commit frame of the chain, and the hash of its payload.
-    private(set) var lastCommit: FileOffset
-    private(set) var lastCommitHash: UInt64
-    /// Newest TREE or CKPT frame.
-    private(set) var checkpoint: FileOffset
-    /// Body of the commit to come.
-    private(set) var bodyStart: FileOffset
-    private var bodyHash: UInt64
+    /// A point of the log that appending can go back to.
+    struct Mark {
+        /// Where the next frame goes.
+        fileprivate(set) var end: FileOffset
+        /// Newest commit frame of the chain, its end, and the hash of its payload once sealed.
+        fileprivate(set) var lastCommit: FileOffset
+        fileprivate(set) var lastCommitEnd: FileOffset
+        fileprivate(set) var lastCommitHash: UInt64
+        /// Newest TREE or CKPT frame.
+        fileprivate(set) var checkpoint: FileOffset
+        /// Body of the commit to come.
+        fileprivate(set) var bodyStart: FileOffset
+        fileprivate var bodyHash: UInt64
+    }
 
+    private var now: Mark
+    /// As of the last bytes that were handed over.
+    private var handed: Mark
     private var buffer = ByteWriter()
     private var bufferStart: FileOffset
-    /// The end of everything that was handed to the system, whether it arrived or not.
-    private var handedEnd: FileOffset
+    /// Commit frames in `buffer`, where they start in it, and the log behind them.
+    private var unsealed: [(position: Int, placed: Frame.Placed, behind: Mark)] = []
+    /// Whether the buffer may hold pages or values: they can be read only once they are handed
+    /// over.
+    private(set) var holdsBody = false
+    /// Whether a write that held commit frames failed: their outcome is unknown.
+    private(set) var isBroken = false
+    /// Times that handed bytes became a void.
+    private(set) var voids = 0
 
     init(
         file: any StoreFile,
@@ -54,22 +108,37 @@ struct LogWriter {
         self.seed = seed
         self.options = options
         self.counters = counters
-        self.end = end
-        // Zeros found behind the log may not be on disk: they are prepared again before use.
-        preparedEnd = end
-        self.durableEnd = durableEnd
-        self.lastCommit = lastCommit
-        self.lastCommitHash = lastCommitHash
-        self.checkpoint = checkpoint
-        bodyStart = end
-        bodyHash = seed
+        progress = LogProgress(durableEnd: durableEnd)
+        room = TailRoom(end: end, options: options, counters: counters, progress: progress)
+        // The chain goes on from a proven frame, which lies below `durableEnd`.
+        now = Mark(
+            end: end,
+            lastCommit: lastCommit,
+            lastCommitEnd: lastCommit,
+            lastCommitHash: lastCommitHash,
+            checkpoint: checkpoint,
+            bodyStart: end,
+            bodyHash: seed
+        )
+        handed = now
         bufferStart = end
-        handedEnd = end
     }
 
+    /// Where the next frame goes.
+    var end: FileOffset { now.end }
+    /// Newest TREE or CKPT frame.
+    var checkpoint: FileOffset { now.checkpoint }
+    /// Everything below is on disk.
+    var durableEnd: FileOffset { progress.durableEnd }
+    /// Everything below was handed to the system.
+    var handedEnd: FileOffset { handed.end }
+    /// A place to go back to.
+    var mark: Mark { now }
     /// Log bytes behind the newest checkpoint.
     var tailBytes: UInt64 { end.rawValue - min(checkpoint.rawValue, end.rawValue) }
     var bufferedBytes: Int { buffer.count }
+
+    private var isStacked: Bool { now.lastCommitEnd > durableEnd }
 
     // MARK: Frames
 
@@ -80,19 +149,25 @@ struct LogWriter {
         body: [UInt8],
         compresses: Bool
     ) -> PageAddress {
-        precondition(!kind.isCommitFrame, "commit frames end a body")
+        appendBody(
+            Frame.prepare(kind, front: front, body: body, compresses: compresses, seed: seed)
+        )
+    }
+
+    /// Appends a prepared PAGE or VALUE frame to the body of the commit to come.
+    mutating func appendBody(_ prepared: Frame.Prepared) -> PageAddress {
         let placed = Frame.append(
+            prepared,
             to: &buffer,
-            kind: kind,
-            front: front,
-            body: body,
-            compresses: compresses,
-            previousCommit: lastCommit,
+            flags: isStacked ? .stacked : [],
+            previousCommit: now.lastCommit,
             at: end,
             seed: seed
         )
-        bodyHash = FrameHash.combine(bodyHash, with: placed.header.payloadHash)
-        end = placed.end
+        precondition(!placed.header.kind.isCommitFrame, "commit frames end a body")
+        holdsBody = true
+        now.bodyHash = FrameHash.combine(now.bodyHash, with: placed.header.payloadHash)
+        now.end = placed.end
         return PageAddress(
             offset: placed.offset,
             storedLength: placed.header.storedLength,
@@ -100,7 +175,8 @@ struct LogWriter {
         )
     }
 
-    /// Appends a commit frame, which ends the body. Chain, body and `durableEnd` are filled in.
+    /// Appends a commit frame, which ends the body. The body is filled in here; the chain and
+    /// `durableEnd` when it is sealed.
     @discardableResult
     mutating func appendCommit(
         _ kind: FrameKind,
@@ -110,11 +186,10 @@ struct LogWriter {
     ) -> Frame.Placed {
         precondition(kind.isCommitFrame, "body frames end nothing")
         var record = record
-        record.previousHash = lastCommitHash
-        record.bodyStart = bodyStart
-        record.bodyHash = bodyHash
-        record.checkpoint = checkpoint
-        record.durableEnd = durableEnd
+        record.bodyStart = now.bodyStart
+        record.bodyHash = now.bodyHash
+        record.checkpoint = now.checkpoint
+        let position = buffer.count
         let placed = Frame.append(
             to: &buffer,
             kind: kind,
@@ -122,90 +197,164 @@ struct LogWriter {
             front: record.encoded(),
             body: body,
             compresses: body.count > 1024,
-            previousCommit: lastCommit,
+            previousCommit: now.lastCommit,
             at: end,
             seed: seed
         )
-        if kind == .tree || kind == .checkpoint { checkpoint = placed.offset }
-        lastCommit = placed.offset
-        lastCommitHash = placed.header.payloadHash
-        end = placed.end
-        bodyStart = end
-        bodyHash = seed
+        if kind == .tree || kind == .checkpoint { now.checkpoint = placed.offset }
+        // Nothing ever chains to a CLOSE: what follows declares it a void.
+        if kind != .close {
+            now.lastCommit = placed.offset
+            now.lastCommitEnd = placed.end
+        }
+        now.end = placed.end
+        now.bodyStart = now.end
+        now.bodyHash = seed
+        unsealed.append((position, placed, now))
         return placed
+    }
+
+    /// Fills in what only the moment of writing knows.
+    private mutating func seal() {
+        let durableEnd = durableEnd
+        var (hash, last) = (handed.lastCommitHash, handed.lastCommitEnd)
+        for (position, placed, _) in unsealed {
+            let header = Frame.sealCommit(
+                in: &buffer,
+                at: position,
+                placed: placed,
+                previousHash: hash,
+                durableEnd: durableEnd,
+                isStacked: last > durableEnd,
+                seed: seed
+            )
+            if placed.header.kind != .close { (hash, last) = (header.payloadHash, placed.end) }
+        }
+        unsealed.removeAll(keepingCapacity: true)
+        now.lastCommitHash = hash
     }
 
     // MARK: Writing
 
-    /// Makes sure that the buffer fits into prepared zeros.
-    ///
-    /// - Throws: `noSpace` or another refusal; no byte of the batch was written yet.
-    mutating func makeRoom() throws(EngineError) {
-        guard end > preparedEnd else { return }
-        // A large batch extends the file itself: zeros first would only write it twice.
-        if buffer.count > Int(options.tailRoomMax) { return }
-        let wanted = min(max(end.rawValue / 8, options.tailRoomMin), options.tailRoomMax)
-        let target = (end.rawValue + wanted + 4095) & ~4095
-        do throws(IOError) {
-            // From the first byte the log may use: zeros that an earlier opening left there may
-            // never have reached the disk.
-            var position = max(preparedEnd.rawValue, bufferStart.rawValue)
-            while position < target {
-                let count = min(target - position, 128 << 10)
-                try file.write(
-                    [UInt8](repeating: 0, count: Int(count)),
-                    at: FileOffset(position)
-                )
-                position += count
-            }
-            try file.syncData()
-        } catch {
-            throw .io(error)
-        }
-        counters.roomExtensions.add(1, ordering: .relaxed)
-        counters.bytesWritten.add(target - preparedEnd.rawValue, ordering: .relaxed)
-        preparedEnd = FileOffset(target)
+    /// Body bytes behind the last commit frame that gathered.
+    private var looseBytes: UInt64 {
+        end.rawValue - (unsealed.last?.placed.end ?? bufferStart).rawValue
     }
 
-    /// Hands the buffer to the system. After an error the outcome is unknown.
+    /// Whether a body gathered that is too long for zeros to be written first: it extends the file
+    /// itself. It may find no space there, so it goes without a commit frame.
+    private var holdsLargeBody: Bool { looseBytes > options.tailRoomMax }
+
+    /// Hands over a large body, ahead of the commit frame that is to end it.
+    ///
+    /// - Throws: as `makeRoom` and `flush`.
+    mutating func handLargeBody() throws(EngineError) {
+        guard holdsLargeBody else { return }
+        try makeRoom()
+        do throws(IOError) { try flush() } catch { throw .io(error) }
+    }
+
+    /// Makes sure that what gathered may be written: zeros are ready for every commit frame, and
+    /// for the rest unless it is large.
+    ///
+    /// - Parameter usesReserve: for deletes and maintenance, which give space back.
+    /// - Throws: `noSpace` or another refusal; no byte of the buffer was written yet.
+    func makeRoom(usesReserve: Bool = false) throws(EngineError) {
+        let reserve = usesReserve ? 0 : options.tailReserve
+        guard holdsLargeBody else { return try room.ensure(end, reserve: reserve, file: file) }
+        if let last = unsealed.last?.placed.end {
+            try room.ensure(last, reserve: reserve, file: file)
+        }
+        room.pass(end)
+    }
+
+    /// Sealed bytes for the caller to write at once at the place given. From here on they count as
+    /// handed to the system.
+    mutating func takeBuffer() -> (bytes: [UInt8], at: FileOffset) {
+        seal()
+        let result = (buffer.bytes, bufferStart)
+        counters.bytesWritten.add(UInt64(buffer.count), ordering: .relaxed)
+        buffer = ByteWriter(capacity: min(buffer.count, 64 << 10))
+        bufferStart = now.end
+        holdsBody = false
+        handed = now
+        return result
+    }
+
+    /// Hands the buffer to the system.
+    ///
+    /// - Throws: after an error what gathered is a void, which is no harm as long as no commit
+    ///   frame was among it.
     mutating func flush() throws(IOError) {
         guard buffer.count > 0 else { return }
-        handedEnd = end
-        try file.write(buffer.bytes, at: bufferStart)
-        counters.bytesWritten.add(UInt64(buffer.count), ordering: .relaxed)
-        buffer.bytes.removeAll(keepingCapacity: buffer.count <= 1 << 20)
-        bufferStart = end
+        if holdsLargeBody, let last = unsealed.last {
+            // The commits first: a large body that finds no space is a void, and no harm to them.
+            let split = Int(last.behind.end.rawValue - bufferStart.rawValue)
+            var body = ByteWriter(capacity: buffer.count - split)
+            body.raw(buffer.bytes[split...])
+            let behindBody = now
+            buffer.bytes.removeSubrange(split...)
+            now = last.behind
+            try flushAll()
+            now = behindBody
+            now.lastCommitHash = handed.lastCommitHash
+            buffer = body
+        }
+        try flushAll()
     }
 
-    /// Makes everything written so far durable. After an error the outcome is unknown.
-    mutating func sync() throws(IOError) {
-        precondition(buffer.count == 0, "a sync covers what was flushed")
-        try file.syncData()
-        counters.syncs.add(1, ordering: .relaxed)
-        durableEnd = end
-        preparedEnd = max(preparedEnd, end)
-    }
-
-    /// Gives up what was appended since `earlier`. What was handed over meanwhile becomes a void.
-    mutating func abandon(backTo earlier: LogWriter) {
-        let reached = handedEnd
-        let prepared = max(preparedEnd, earlier.preparedEnd)
-        self = earlier
-        preparedEnd = prepared
-        if reached > handedEnd {
-            handedEnd = reached
-            end = reached
-            bufferStart = reached
-            bodyStart = reached
-            bodyHash = seed
+    private mutating func flushAll() throws(IOError) {
+        let before = handed
+        let hadCommit = !unsealed.isEmpty
+        let (bytes, offset) = takeBuffer()
+        do throws(IOError) {
+            try file.write(bytes, at: offset)
+        } catch {
+            if hadCommit { isBroken = true } else { abandonHanded(since: before) }
+            throw error
         }
     }
+
+    /// Makes everything handed over durable. After an error the outcome is unknown.
+    mutating func sync() throws(IOError) {
+        precondition(buffer.count == 0, "a sync covers what was handed over")
+        try progress.sync(file)
+        counters.syncs.add(1, ordering: .relaxed)
+        progress.raise(to: handed.end)
+    }
+
+    private mutating func abandonHanded(since before: Mark) {
+        let reached = now.end
+        now = before
+        now.end = reached
+        now.bodyStart = reached
+        now.bodyHash = seed
+        handed = now
+        bufferStart = reached
+        voids += 1
+    }
+
+    /// Gives up what was appended since `mark` and was not handed over. What was stays in the body
+    /// of the next commit, where nothing names it.
+    mutating func rollback(to mark: Mark) {
+        if mark.end > handed.end, !isBroken {
+            buffer.bytes.removeSubrange(Int(mark.end.rawValue - bufferStart.rawValue)...)
+            unsealed.removeAll { $0.placed.offset >= mark.end }
+            now = mark
+        } else {
+            buffer.bytes.removeAll(keepingCapacity: true)
+            unsealed.removeAll(keepingCapacity: true)
+            now = handed
+            holdsBody = false
+        }
+    }
+
+    /// Gives up everything that was not handed over.
+    mutating func rollbackToHanded() { rollback(to: handed) }
 
     /// Cuts unused zeros off, at a clean close.
     mutating func cutZeros() throws(IOError) {
         precondition(buffer.count == 0, "everything is written before zeros are cut")
-        let size = try file.size()
-        if size > end.rawValue { try file.cut(to: end.rawValue) }
-        preparedEnd = end
+        try room.cut(to: end, file: file)
     }
 }

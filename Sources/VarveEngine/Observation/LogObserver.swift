@@ -183,7 +183,7 @@ public final class LogObserver: Sendable {
     /// - Complexity: O(body).
     public func hasSoundBody(_ commit: CommitFrame) throws(EngineError) -> Bool {
         guard let scanned = try scan.commit(at: commit.offset) else { return false }
-        return try scan.hasSoundBody(scanned, checksPayloads: true)
+        return try scan.brokenBody(of: scanned, checksPayloads: true) == nil
     }
 }
 

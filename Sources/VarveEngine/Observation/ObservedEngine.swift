@@ -25,13 +25,15 @@ extension Engine {
             throw observer.failure ?? .damaged("the log holds no sound commit")
         }
         let counters = EngineCounters()
-        let nodes = NodeStore(
-            log: observer.log,
-            budget: options.nodeCacheBytes,
+        let budget = NodeBudget(bytesMax: options.nodeCacheBytes)
+        let generation = Generation(
+            file: observer.file,
+            header: observer.header,
+            budget: budget,
             counters: counters
         )
         let replay = Replay(
-            nodes: nodes,
+            generation: generation,
             delegate: delegate,
             options: options,
             counters: counters,
@@ -62,21 +64,21 @@ extension Engine {
         let engine = Engine(
             directory: observer.directory,
             fileName: observer.fileName,
-            header: observer.header,
             options: options,
             delegate: delegate,
-            nodes: nodes,
+            nodeBudget: budget,
             counters: counters,
             blobStore: BlobStore(files: observer.blobs),
             isReadOnly: true,
+            follows: false,
             state: state,
             writer: WriterState(
                 status: .open,
                 log: log,
                 epoch: recovered.newest.record.epoch,
-                liveBytes: recovered.newest.record.liveBytes,
+                pending: state,
                 lock: nil,
-                file: observer.file,
+                generation: generation,
                 isDirty: false,
                 isClosedCleanly: recovered.isClosed,
                 recordedHighWater: recovered.newest.record.objectIDHighWater

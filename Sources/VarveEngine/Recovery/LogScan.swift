@@ -48,7 +48,8 @@ struct LogScan {
             guard bytes.count == Int(end - from) else {
                 throw EngineError(.ioFailed, "the store file became shorter while it was read")
             }
-            if let last = bytes.lastIndex(where: { $0 != 0 }) { return from + UInt64(last) + 1 }
+            let used = bytes.countWithoutTrailingZeros
+            if used > 0 { return from + UInt64(used) }
             end = from
         }
         return start
@@ -114,28 +115,36 @@ struct LogScan {
         }
     }
 
-    /// Whether every frame of a commit's body is sound: headers, hashes and `bodyHash`.
+    /// Where a commit's body stops being sound: headers, hashes and `bodyHash`. Nil when all of it
+    /// is.
+    ///
+    /// The place matters: a body may begin below a `durableEnd` and end above it, since pages of a
+    /// checkpoint are handed over between commits.
     ///
     /// - Parameter checksPayloads: false for commits that are proven: their headers' hashes are
     ///   enough to know that the chain is whole, and pages are checked when they are used.
-    func hasSoundBody(_ commit: ScannedCommit, checksPayloads: Bool) throws(EngineError) -> Bool {
+    func brokenBody(
+        of commit: ScannedCommit,
+        checksPayloads: Bool
+    ) throws(EngineError) -> FileOffset? {
         var position = commit.record.bodyStart.rawValue
         var hash = log.seed
         while position < commit.offset.rawValue {
             guard let header = try header(at: position), !header.kind.isCommitFrame,
                 header.frameLength <= commit.offset.rawValue - position
-            else { return false }
+            else { return FileOffset(position) }
             if checksPayloads {
                 let start = FileOffset(position + UInt64(FrameHeader.length))
                 let payload = try log.read(at: start, count: Int(header.storedLength))
                 guard FrameHash.xxh64(payload, seed: log.seed) == header.payloadHash else {
-                    return false
+                    return FileOffset(position)
                 }
             }
             hash = FrameHash.combine(hash, with: header.payloadHash)
             position += header.frameLength
         }
-        return position == commit.offset.rawValue && hash == commit.record.bodyHash
+        // Sound frames that are not the ones this commit vouches for.
+        return hash == commit.record.bodyHash ? nil : commit.offset
     }
 
     /// The commit before in the chain, or nil when it is not the one that `commit` names.

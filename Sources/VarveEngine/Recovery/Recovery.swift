@@ -27,10 +27,10 @@ struct RecoveredLog {
     /// The first byte behind everything that is not zero.
     var dataEnd: UInt64
 
-    /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the first frame, which
-    /// was synced before the file got its name, and nothing stands behind it.
+    /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the frame that the chain
+    /// begins with, which was synced before the file got its name, and nothing stands behind it.
     var isClosed: Bool {
-        let isWitness = newest.header.kind == .close || newest.offset == FileHeader.logStart
+        let isWitness = newest.header.kind == .close || newest.isFirst
         return isWitness && newest.end.rawValue == dataEnd
     }
     /// Commits with changes that are accepted but not proven.
@@ -55,9 +55,12 @@ struct Recovery {
         var named: Set<FileOffset> = [FileOffset(0)]
         var failure: EngineError?
         try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
-            // The commit that a frame names was synced before the frame was written.
+            // The commit that a frame names was synced before the frame was written, unless both
+            // belong to one batch.
             let before = header.previousCommit
-            if named.insert(before).inserted, try scan.commit(at: before) == nil {
+            if !header.flags.contains(.stacked), named.insert(before).inserted,
+                try scan.commit(at: before) == nil
+            {
                 failure = EngineError(
                     .damaged,
                     "the commit at \(before.frameName) is damaged; it was on disk before the frame "
@@ -122,11 +125,10 @@ struct Recovery {
         let durableEnd = candidate.record.durableEnd
         var unproven: [ScannedCommit] = []
         var commit = candidate
-        // The first frame was synced before the file got its name.
-        while commit.end > durableEnd && commit.offset != FileHeader.logStart {
-            guard try scan.hasSoundBody(commit, checksPayloads: true) else {
-                return commit.record.bodyStart < durableEnd
-                    ? .brokenBelowDurableEnd(commit.record.bodyStart) : .brokenTail
+        // The first one was synced before the file got its name.
+        while commit.end > durableEnd && !commit.isFirst {
+            if let place = try scan.brokenBody(of: commit, checksPayloads: true) {
+                return place < durableEnd ? .brokenBelowDurableEnd(place) : .brokenTail
             }
             unproven.append(commit)
             guard let before = try scan.previous(of: commit) else {
@@ -145,10 +147,10 @@ struct Recovery {
         var replay: [ScannedCommit] = []
         var commit = proven
         while commit.header.kind == .delta {
-            guard try scan.hasSoundBody(commit, checksPayloads: false) else {
+            if let place = try scan.brokenBody(of: commit, checksPayloads: false) {
                 throw .damaged(
                     "the body of commit \(commit.record.number.rawValue) is damaged",
-                    place: commit.record.bodyStart
+                    place: place
                 )
             }
             replay.append(commit)

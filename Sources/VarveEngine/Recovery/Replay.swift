@@ -10,7 +10,7 @@ internal import VarveBase
 internal import VarveFormat
 
 struct Replay {
-    let nodes: NodeStore
+    let generation: Generation
     let delegate: any EngineDelegate
     let options: EngineOptions
     let counters: EngineCounters
@@ -31,7 +31,7 @@ struct Replay {
     /// The state that a TREE or CKPT frame describes.
     func state(of commit: ScannedCommit) throws(EngineError) -> StoreState {
         let (roots, _) = try Self.tree(of: commit)
-        var state = StoreState()
+        var state = StoreState(generation: generation)
         state.number = commit.record.number
         state.schemaVersion = commit.record.schemaVersion
         for root in roots {
@@ -42,7 +42,8 @@ struct Replay {
                 rows: root.rows
             )
         }
-        state.schema = try state.tree(.catalog, nodes).value(EngineKeys.schema) ?? []
+        state.becomeBase(at: commit.offset, liveBytes: commit.record.liveBytes)
+        state.schema = try state.tree(.catalog).value(EngineKeys.schema) ?? []
         if !state.schema.isEmpty {
             do throws(FormatError) {
                 state.deriver = try delegate.makeDeriver(schema: state.schema)
@@ -72,27 +73,40 @@ struct Replay {
     }
 
     /// The state after a DELTA commit.
-    func apply(_ commit: ScannedCommit, to state: StoreState) throws(EngineError) -> StoreState {
-        let log = nodes.log
+    ///
+    /// - Parameter moved: where its values lie now, when that is not where it says.
+    func apply(
+        _ commit: ScannedCommit,
+        to state: StoreState,
+        placesMovedTo moved: [NewPlace]? = nil
+    ) throws(EngineError) -> StoreState {
         let editor = StateEditor(
             base: state,
             number: commit.record.number,
             stamp: stamp,
-            loader: nodes,
+            loader: generation.nodes,
             splitWeight: options.nodeWeightMax,
-            readPlace: { place throws(EngineError) in try log.value(place) }
+            readPlace: { [generation] place throws(EngineError) in
+                try generation.log.value(place)
+            }
         )
         do throws(EngineError) {
-            try apply(commit, editor)
+            try apply(commit, editor, moved)
         } catch {
             // A commit that was sound when it was written applies; anything else is damage.
             throw error.code == .invalid
                 ? .damaged(error.message, place: commit.offset) : error
         }
-        return editor.finished()
+        var applied = editor.finished()
+        applied.frame = commit.offset
+        return applied
     }
 
-    private func apply(_ commit: ScannedCommit, _ editor: StateEditor) throws(EngineError) {
+    private func apply(
+        _ commit: ScannedCommit,
+        _ editor: StateEditor,
+        _ moved: [NewPlace]?
+    ) throws(EngineError) {
         var blobPlaces: [BlobReference: BlobEntry.Place] = [:]
         var reader: ByteReader
         let places: [NewPlace]
@@ -102,7 +116,7 @@ struct Replay {
         } catch {
             throw .damaged(error, place: commit.offset)
         }
-        for place in places {
+        for place in moved ?? places {
             switch place {
             case .largeValue(let entity, let object, let column, let place):
                 editor.incomingPlaces[EngineKeys.largeValue(entity, object, column)] = place
@@ -168,7 +182,7 @@ struct Replay {
         return merge.lists
     }
 
-    private static func bodyReader(_ commit: ScannedCommit) throws(FormatError) -> ByteReader {
+    static func bodyReader(_ commit: ScannedCommit) throws(FormatError) -> ByteReader {
         let place = "commit \(commit.offset.frameName)"
         let (bytes, range) = try Frame.body(
             of: commit.frame.bytes,

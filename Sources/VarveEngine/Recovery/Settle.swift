@@ -12,7 +12,7 @@ internal import VarveFormat
 internal import VarveIO
 
 struct Settle {
-    let nodes: NodeStore
+    let generation: Generation
     let options: EngineOptions
     let durableEnd: FileOffset
 
@@ -28,18 +28,20 @@ struct Settle {
             base: state,
             number: state.number,
             stamp: stamp,
-            loader: nodes,
+            loader: generation.nodes,
             splitWeight: options.nodeWeightMax,
-            readPlace: { [nodes] place throws(EngineError) in try nodes.log.value(place) }
+            readPlace: { [generation] place throws(EngineError) in
+                try generation.log.value(place)
+            }
         )
         try copyValues(editor, &log)
         var pages = PageWriter(
             commit: state.number,
-            nodes: nodes,
+            nodes: generation.nodes,
             flushBytes: options.earlyWriteBytes,
             rewriteFrom: durableEnd
         )
-        let clean = try pages.write(editor.finished(), to: &log)
+        var clean = try pages.write(editor.finished(), to: &log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: clean), to: &body)
         let changes = try Self.changes(of: commits)
@@ -48,7 +50,8 @@ struct Settle {
         var record = record
         record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
         record.liveBytes += pages.pageBytes
-        log.appendCommit(
+        try log.handLargeBody()
+        let placed = log.appendCommit(
             .tree,
             flags: [.carriesChanges, .settle],
             record: record,
@@ -64,6 +67,13 @@ struct Settle {
             throw .io(error)
         }
         pages.keepNodes()
+        clean.becomeBase(at: placed.offset, liveBytes: record.liveBytes)
+        // Pages that were written again need the old ones no more.
+        var before = state
+        before.trees = state.baseTrees
+        if let change = try? SpaceUse.change(from: before, to: clean) {
+            clean.liveBytes = SpaceUse.add(change, to: state.liveBytes)
+        }
         return clean
     }
 
@@ -136,7 +146,7 @@ struct Settle {
         _ place: ValuePlace,
         _ log: inout LogWriter
     ) throws(EngineError) -> ValuePlace {
-        let frame = try nodes.log.frame(place.address, kind: .value)
+        let frame = try generation.log.frame(place.address, kind: .value)
         let front = Array(
             frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))]
         )

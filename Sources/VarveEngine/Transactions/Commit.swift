@@ -1,10 +1,17 @@
 // THE COMMIT PATH: from changes in memory to a durable, visible commit.
 //
+// Steps 1 to 3 run under the writer lock, one saver at a time (`enqueue`). Steps 4 to 7 are done
+// for all savers that wait by one of them, the leader (`lead`): the writer lock is held for 4 and
+// 5 only, so the next savers apply their changes while the disk works.
+//
 // Invariants
-// - Nobody sees a commit before the sync that makes it durable returned.
-// - Until `write` hands over the first byte, every failure leaves the store as it was.
-// - From then on a failure means: outcome unknown, engine poisoned, no retry.
-// - What recovery checks after the read is checked here before the write.
+// - Nobody sees a commit before the sync that makes it durable returned (`.relaxed` ones: before
+//   the system has it).
+// - Until bytes of a commit frame are handed over, every failure leaves the store as it was.
+// - From then on a failure means: outcome unknown, engine poisoned, no retry. Who stands on the
+//   state of a failed commit fails with it, and nothing of his was written.
+// - What a state names can be read: a transaction begins only when every page and value of the
+//   commits before it is handed over.
 
 internal import Synchronization
 internal import VarveBase
@@ -12,16 +19,25 @@ internal import VarveFormat
 internal import VarveIO
 
 extension Engine {
-    /// Makes the changes of `transaction` durable and visible.
-    func commit(
+    /// A batch that was handed to the system.
+    struct Batch {
+        var commits: [QueuedCommit] = []
+        var end: FileOffset
+        var file: any StoreFile
+        var progress: LogProgress
+        /// Refused while room was made: nothing of them was written.
+        var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
+        var isSynced = false
+    }
+
+    /// Gives the changes of `transaction` their place in the log, behind those that wait.
+    func enqueue(
         _ transaction: WriteTransaction,
         author: String,
+        durability: Durability,
         _ writer: inout WriterState
-    ) throws(EngineError) {
-        let before = writer.log
-        let changes: CommitChanges
-        let state: StoreState
-        var pages: PageWriter?
+    ) throws(EngineError) -> QueuedCommit {
+        let mark = writer.log.mark
         do throws(EngineError) {
             // 1. chooseForm: row changes, or pages when there are many or a checkpoint is overdue.
             let isTree =
@@ -29,9 +45,10 @@ extension Engine {
                 || writer.log.tailBytes > checkpointTail(writer) * 2
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)
-            // 3. encode: the commit frame, behind its body, in one buffer.
+            try writer.log.handLargeBody()
+            // 3. encode: the commit frame behind its body.
             var record = self.record(for: transaction, author: author, writer)
-            changes = CommitChanges(
+            let changes = CommitChanges(
                 number: transaction.number,
                 author: record.author,
                 timeMicroseconds: record.clockMicroseconds,
@@ -39,55 +56,117 @@ extension Engine {
                 schemaChanged: transaction.schemaChanged
             )
             record.entityCounts = Self.counts(of: changes.objects)
+            let state: StoreState
+            var pages: PageWriter?
             if isTree {
                 (state, pages) = try encodeTree(transaction, record, changes, &writer)
             } else {
                 state = encodeDelta(transaction, record, places, &writer)
             }
-            // 4. room: zeros written and synced ahead; the last place for "no space".
-            try writer.log.makeRoom()
+            let commit = QueuedCommit(
+                state: state,
+                changes: changes,
+                pages: pages,
+                durability: durability,
+                usesReserve: transaction.onlyDeletes,
+                end: writer.log.end
+            )
+            writer.pending = state
+            writer.newest = commit
+            writer.isDirty = writer.isDirty || pages == nil
+            writer.isClosedCleanly = false
+            writer.isWitnessed = false
+            queue.add(commit)
+            return commit
         } catch {
-            throw giveUp(&writer, backTo: before, error)
+            throw giveUp(&writer, backTo: mark, error)
         }
-        do throws(IOError) {
+    }
+
+    /// Makes everything that waits durable and visible. The caller has the lead and loses it.
+    func lead() {
+        var batch = writer.withLock { hand(&$0) }
+        if let failure = sync(&batch) {
+            writer.withLock { fail(&batch, failure, &$0) }
+        } else {
+            publish(&batch)
+        }
+        queue.endLead(batch.outcomes)
+    }
+
+    /// Steps 4 and 5: what waits is handed to the system, in one write.
+    func hand(_ writer: inout WriterState) -> Batch {
+        var batch = Batch(
+            commits: queue.takeAll(),
+            end: writer.log.handedEnd,
+            file: writer.generation.file,
+            progress: writer.log.progress
+        )
+        guard !batch.commits.isEmpty else { return batch }
+        do throws(EngineError) {
+            try checkWritable(writer)
+            // 4. room: zeros written and synced ahead; the last place for "no space".
+            let usesReserve = batch.commits.allSatisfy(\.usesReserve)
+            try writer.log.makeRoom(usesReserve: usesReserve)
             // 5. write: one write for the whole batch.
             options.environment.yield("commit.write")
-            try writer.log.flush()
-            // 6. sync: one sync makes it durable.
-            options.environment.yield("commit.sync")
-            try writer.log.sync()
+            try flush(&writer)
         } catch {
-            throw poison(
-                &writer,
-                .outcomeUnknown,
-                "commit \(transaction.number.rawValue) may or may not be on disk; "
-                    + "open the store again to find out",
-                error
+            refuse(&batch, error, &writer)
+        }
+        batch.end = writer.log.handedEnd
+        return batch
+    }
+
+    /// Step 6: one sync makes the batch durable.
+    func sync(_ batch: inout Batch) -> IOError? {
+        guard !batch.commits.isEmpty else { return nil }
+        let unsynced = batch.end.rawValue - min(batch.end, batch.progress.durableEnd).rawValue
+        if unsynced <= UInt64(options.batchBytesMax),
+            batch.commits.allSatisfy({ $0.durability == .relaxed })
+        {
+            return nil
+        }
+        options.environment.yield("commit.sync")
+        do throws(IOError) {
+            let start = options.environment.monotonicNanoseconds()
+            try batch.progress.sync(batch.file)
+            counters.countSync(
+                commits: batch.commits.count,
+                nanoseconds: options.environment.monotonicNanoseconds() &- start
             )
+        } catch {
+            return error
         }
-        pages?.keepNodes()
-        // 7. publish: caches learn what changed, then readers may see it.
-        options.environment.yield("commit.publish")
-        delegate.willPublish(changes)
-        published.withLock { $0.state = state }
-        delegate.didPublish(changes)
-        // 8. count and arrange: a checkpoint when the tail has grown long.
-        writer.isDirty = true
-        writer.isClosedCleanly = false
-        if pages == nil {
-            counters.deltaCommits.add(1, ordering: .relaxed)
-        } else {
-            counters.treeCommits.add(1, ordering: .relaxed)
+        batch.progress.raise(to: batch.end)
+        batch.isSynced = true
+        return nil
+    }
+
+    /// Step 7: caches learn what changed, then readers may see it; commit by commit.
+    func publish(_ batch: inout Batch) {
+        let isDurable = batch.isSynced
+        for commit in batch.commits {
+            commit.pages?.keepNodes()
+            if let changes = commit.changes {
+                options.environment.yield("commit.publish")
+                delegate.willPublish(changes)
+                published.withLock { $0.show(commit.state, isDurable: isDurable) }
+                delegate.didPublish(changes)
+                counters.countCommit(isTree: commit.pages != nil, isSynced: isDurable)
+            } else {
+                published.withLock { $0.show(commit.state, isDurable: isDurable) }
+                counters.checkpoints.add(1, ordering: .relaxed)
+            }
+            batch.outcomes.append((commit, .durable))
         }
-        if pages == nil && writer.log.tailBytes > checkpointTail(writer) {
-            // The commit stands whatever happens here; a failure shows at the next write.
-            try? checkpoint(&writer)
-        }
+        if batch.isSynced { share(durableEnd: batch.end) }
     }
 
     /// Log bytes behind a checkpoint that call for the next one.
     func checkpointTail(_ writer: borrowing WriterState) -> UInt64 {
-        min(max(writer.liveBytes / 8, options.checkpointTailMin), options.checkpointTailMax)
+        let eighth = writer.pending.liveBytes / 8
+        return min(max(eighth, options.checkpointTailMin), options.checkpointTailMax)
     }
 
     // MARK: Steps
@@ -163,7 +242,7 @@ extension Engine {
         )
         if writer.log.bufferedBytes > options.earlyWriteBytes {
             try writer.log.makeRoom()
-            do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
+            try flush(&writer)
         }
         return ValuePlace(address: address, length: UInt64(bytes.count))
     }
@@ -177,7 +256,7 @@ extension Engine {
         record.number = transaction.number
         record.epoch = writer.epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
-        record.liveBytes = writer.liveBytes
+        record.liveBytes = writer.pending.liveBytes
         record.objectIDHighWater = objectIDHighWater
         record.schemaVersion = transaction.editor.schemaVersion
         record.operationCount = UInt32(clamping: transaction.operationCount)
@@ -197,8 +276,15 @@ extension Engine {
         DeltaOps.append(places: places, to: &body)
         body.varint(transaction.operationCount)
         body.raw(transaction.operations.bytes)
-        writer.log.appendCommit(.delta, flags: .carriesChanges, record: record, body: body.bytes)
-        return transaction.editor.finished()
+        let placed = writer.log.appendCommit(
+            .delta,
+            flags: .carriesChanges,
+            record: record,
+            body: body.bytes
+        )
+        var state = transaction.editor.finished()
+        state.frame = placed.offset
+        return state
     }
 
     private func encodeTree(
@@ -209,10 +295,11 @@ extension Engine {
     ) throws(EngineError) -> (StoreState, PageWriter) {
         var pages = PageWriter(
             commit: transaction.number,
-            nodes: nodes,
+            nodes: writer.generation.nodes,
             flushBytes: options.earlyWriteBytes
         )
-        let state = try pages.write(transaction.editor.finished(), to: &writer.log)
+        let changed = transaction.editor.finished()
+        var state = try pages.write(changed, to: &writer.log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: state), to: &body)
         ChangedObjects.append(changes.objects, to: &body)
@@ -224,10 +311,16 @@ extension Engine {
             throw EngineError(.limitExceeded, "a transaction changes too many objects")
         }
         var record = record
-        record.liveBytes += pages.pageBytes
-        writer.liveBytes = record.liveBytes
+        record.liveBytes = changed.liveBytes(withPages: pages.pageBytes)
         record.operationCount = UInt32(clamping: objects)
-        writer.log.appendCommit(.tree, flags: .carriesChanges, record: record, body: body.bytes)
+        try writer.log.handLargeBody()
+        let placed = writer.log.appendCommit(
+            .tree,
+            flags: .carriesChanges,
+            record: record,
+            body: body.bytes
+        )
+        state.becomeBase(at: placed.offset, liveBytes: record.liveBytes)
         return (state, pages)
     }
 
@@ -254,28 +347,97 @@ extension Engine {
         return counts
     }
 
+    /// Hands the buffer over. A write that failed is told apart by `log.isBroken`.
+    private func flush(_ writer: inout WriterState) throws(EngineError) {
+        do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
+    }
+
     // MARK: Failure
 
-    /// Before the commit frame was written: the store is as it was. Bytes of a body that were
-    /// handed over already become a void.
+    /// Before the commit frame was handed over: the store is as it was.
     func giveUp(
         _ writer: inout WriterState,
-        backTo before: LogWriter,
+        backTo mark: LogWriter.Mark,
         _ error: EngineError
     ) -> EngineError {
-        writer.log.abandon(backTo: before)
+        writer.log.rollback(to: mark)
+        // Others' commits may have been in the write, or the sync of room may have failed.
+        if writer.log.isBroken || error.code == .poisoned { return poison(&writer, error) }
         return error
     }
 
-    /// After bytes of a commit frame were handed over: whether it is on disk is not known.
-    func poison(
-        _ writer: inout WriterState,
-        _ code: EngineError.Code,
-        _ message: String,
-        _ cause: IOError
-    ) -> EngineError {
-        let error = EngineError(code, "\(message) (\(cause.description))", cause: cause)
-        writer.status = .poisoned(error)
-        return error
+    /// No room for the batch, or its write failed.
+    private func refuse(_ batch: inout Batch, _ error: EngineError, _ writer: inout WriterState) {
+        if writer.log.isBroken || error.code == .poisoned {
+            _ = poison(&writer, error)
+        }
+        let handed = writer.log.handedEnd
+        var kept: [QueuedCommit] = []
+        for commit in batch.commits {
+            if commit.end <= handed {
+                // All of it is with the system: the sync decides, unless the write itself failed.
+                if case .open = writer.status {
+                    kept.append(commit)
+                } else {
+                    batch.outcomes.append((commit, .failed(Self.unknown(commit, error))))
+                }
+            } else {
+                let failure =
+                    if case .open = writer.status { error } else {
+                        Self.notWritten(commit, error)
+                    }
+                batch.outcomes.append((commit, .failed(failure)))
+            }
+        }
+        batch.commits = kept
+        writer.log.rollbackToHanded()
+        writer.pending = kept.last?.state ?? published.withLock { $0.state }
+        writer.isDirty = true
+    }
+
+    /// The sync failed: nobody knows what of the batch is on disk, and who stands on it fails too.
+    func fail(_ batch: inout Batch, _ cause: IOError, _ writer: inout WriterState) {
+        let error = EngineError(.ioFailed, cause.description, cause: cause)
+        _ = poison(&writer, error)
+        let handed = writer.log.handedEnd
+        for commit in batch.commits + queue.takeAll() {
+            let failure =
+                commit.end <= handed
+                ? Self.unknown(commit, error) : Self.notWritten(commit, error)
+            batch.outcomes.append((commit, .failed(failure)))
+        }
+        batch.commits = []
+    }
+
+    private static func unknown(_ commit: QueuedCommit, _ error: EngineError) -> EngineError {
+        if commit.changes == nil {
+            return EngineError(
+                .poisoned,
+                "a checkpoint failed while it was written; every commit is on disk "
+                    + "(\(error.message))",
+                cause: error
+            )
+        }
+        return EngineError(
+            .outcomeUnknown,
+            "commit \(commit.state.number.rawValue) may or may not be on disk; open the store "
+                + "again to find out (\(error.message))",
+            cause: error.cause ?? error
+        )
+    }
+
+    private static func notWritten(_ commit: QueuedCommit, _ error: EngineError) -> EngineError {
+        EngineError(
+            .poisoned,
+            "nothing of commit \(commit.state.number.rawValue) was written: one that it stands on "
+                + "failed (\(error.message)); open the store again to write",
+            cause: error
+        )
+    }
+
+    /// No more writes through this engine. The first reason stays.
+    func poison(_ writer: inout WriterState, _ error: EngineError) -> EngineError {
+        if case .open = writer.status { writer.status = .poisoned(error) }
+        return EngineError(.poisoned, error.message, cause: error)
     }
 }

@@ -26,13 +26,59 @@ public final class Snapshot: Sendable {
     /// The stored schema's version; 0 in a store that was just created.
     public var schemaVersion: UInt32 { state.schemaVersion }
 
-    private func tree(_ id: TreeID) -> Tree { state.tree(id, engine.nodes) }
+    private func tree(_ id: TreeID) -> Tree { state.tree(id, isPublished: true) }
 
-    /// One row of an entity's tree, or nil.
+    /// One row of an entity's tree, copied, or nil.
     /// - Complexity: O(log n).
     /// - Throws: `damaged`, `ioFailed`.
     public func row(_ tree: TreeID, _ object: ObjectID) throws(EngineError) -> StoredRow? {
         try self.tree(tree).row(object)
+    }
+
+    /// Lends one row to `body`, with the commit that last changed it: no lock, no copy, no
+    /// allocation.
+    ///
+    /// `body` should be short: what is evicted from memory meanwhile is freed only behind it. It
+    /// may read more.
+    /// - Complexity: O(log n).
+    /// - Returns: false when there is no such row.
+    /// - Throws: `damaged`, `ioFailed`.
+    public func withRow(
+        _ tree: TreeID,
+        _ object: ObjectID,
+        _ body: (CommitNumber, Span<UInt8>) -> Void
+    ) throws(EngineError) -> Bool {
+        try state.visit(tree, object, state.generation.nodes, reads: true, body) == .found
+    }
+
+    /// As `withRow`, but reads nothing from the file: nil when the row's page is not in memory.
+    public func withRowInMemory(
+        _ tree: TreeID,
+        _ object: ObjectID,
+        _ body: (CommitNumber, Span<UInt8>) -> Void
+    ) throws(EngineError) -> Bool? {
+        switch try state.visit(tree, object, state.generation.nodes, reads: false, body) {
+        case .found: true
+        case .absent: false
+        case .notInMemory: nil
+        }
+    }
+
+    /// Lends rows of ascending object IDs to `body`, with their positions in `objects`, until it
+    /// says false; positions without a row are left out. A leaf's rows share one descent.
+    /// - Complexity: O(IDs + leaves touched x depth), no allocation.
+    public func withRows(
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
+    ) throws(EngineError) {
+        try state.visit(tree, objects, state.generation.nodes, body)
+    }
+
+    /// Whether there is such a row.
+    /// - Complexity: O(log n).
+    public func contains(_ tree: TreeID, _ object: ObjectID) throws(EngineError) -> Bool {
+        try self.tree(tree).contains(object)
     }
 
     /// Rows of ascending object IDs in one pass; neighbours share a leaf.
@@ -54,7 +100,7 @@ public final class Snapshot: Sendable {
     }
 
     /// Number of entries. - Complexity: O(1).
-    public func count(_ tree: TreeID) -> UInt64 { state.trees[tree]?.rows ?? 0 }
+    public func count(_ tree: TreeID) -> UInt64 { state.trees.rows(tree) }
 
     /// Number of entries whose key is below `key`. - Complexity: O(log n).
     public func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64 {
@@ -73,7 +119,7 @@ public final class Snapshot: Sendable {
         column: ColumnID
     ) throws(EngineError) -> [UInt8] {
         let key = EngineKeys.largeValue(entity, object, column)
-        return try LargeValues.read(key, in: tree(.largeValues), engine.readPlace)
+        return try LargeValues.read(key, in: tree(.largeValues), state.generation.value)
     }
 
     /// Where a blob's bytes are, or nil when no row of this commit names it.

@@ -12,7 +12,7 @@ final class StateEditor {
     private(set) var base: StoreState
     let number: CommitNumber
     private let stamp: UInt64
-    private let loader: any NodeLoading
+    private let loader: NodeStore
     private let splitWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
@@ -41,7 +41,7 @@ final class StateEditor {
         base: StoreState,
         number: CommitNumber,
         stamp: UInt64,
-        loader: any NodeLoading,
+        loader: NodeStore,
         splitWeight: Int,
         readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
     ) {

@@ -1,20 +1,45 @@
 // One state of the store: what a commit looks like to its readers.
 //
 // Invariants
-// - A published state never changes. It owns the nodes that exist in memory only.
+// - A published state never changes. It owns the nodes that exist in memory only, and keeps the
+//   file open that its other nodes are in.
 // - `deriver` belongs to `schema`.
 
 internal import VarveBase
 internal import VarveFormat
 
 struct StoreState: Sendable {
+    /// The file that the addresses in `trees` belong to.
+    var generation: Generation
+    /// The commit frame that the state stands on: the newest DELTA, TREE or CKPT in it.
+    var frame = FileOffset(0)
     var number = CommitNumber(0)
-    var trees: [TreeID: TreeRoot] = [:]
+    var trees = TreeTable()
     var schema: [UInt8] = []
     var schemaVersion: UInt32 = 0
     var deriver: (any IndexDeriver)?
+    /// The newest TREE or CKPT that the state stands on, and its roots.
+    var baseFrame = FileOffset(0)
+    var baseTrees = TreeTable()
+    /// Stored bytes of the pages, large values and small blobs that those roots need.
+    var liveBytes: UInt64 = 0
 
-    func tree(_ id: TreeID, _ loader: any NodeLoading) -> Tree {
+    /// Whether some of it exists in memory and in row changes only.
+    var isDirty: Bool { trees.values.contains { $0.node != nil } }
+
+    init(generation: Generation) { self.generation = generation }
+
+    /// A tree of this state. `isPublished`: the state can never change any more.
+    func tree(_ id: TreeID, isPublished: Bool = false) -> Tree {
+        Tree(
+            id: id,
+            root: trees[id] ?? .empty,
+            loader: generation.nodes,
+            isPublished: isPublished
+        )
+    }
+
+    func tree(_ id: TreeID, _ loader: NodeStore) -> Tree {
         Tree(id: id, root: trees[id] ?? .empty, loader: loader)
     }
 }

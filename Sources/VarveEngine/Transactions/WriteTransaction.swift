@@ -12,7 +12,7 @@ internal import VarveFormat
 /// Changes that become one commit, or nothing.
 public final class WriteTransaction {
     let editor: StateEditor
-    private let loader: any NodeLoading
+    private let loader: NodeStore
     private let options: EngineOptions
     private let delegate: any EngineDelegate
     private(set) var operations = ByteWriter()
@@ -20,6 +20,11 @@ public final class WriteTransaction {
     /// True when the changes cannot or should not be written as DELTA.
     private(set) var needsTree = false
     private(set) var schemaChanged = false
+    /// Whether nothing but rows that go: such a commit gives space back.
+    var onlyDeletes: Bool {
+        !needsTree && operationCount > 0 && operationCount == deleteCount
+    }
+    private var deleteCount: UInt64 = 0
     /// The first error of a change.
     private(set) var failure: EngineError?
     private var changes: [EntityID: EntityChanges] = [:]
@@ -32,7 +37,7 @@ public final class WriteTransaction {
 
     init(
         editor: StateEditor,
-        loader: any NodeLoading,
+        loader: NodeStore,
         options: EngineOptions,
         delegate: any EngineDelegate
     ) {
@@ -137,6 +142,7 @@ public final class WriteTransaction {
     public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
         try change { () throws(EngineError) in try editor.delete(entity, object) }
         changes[entity, default: EntityChanges()].deleted.append(object)
+        deleteCount += 1
         log(.delete(entity: entity, object: object))
     }
 

@@ -1,117 +1,315 @@
-// Nodes of the file in memory: loading, checking, keeping.
+// FENCE: clean nodes in memory: found without a lock, loaded, checked, evicted.
 //
 // Invariants
-// - An entry of the cache is never wrong, only evicted: a place in the file never changes.
-// - The cache holds clean nodes only, up to a budget of bytes; nodes in use live on without it.
-// - A page is checked once, when it is decoded: tree, level, ascending keys. Its row count is
-//   compared with its parent's every time, so that counts add up in whatever was loaded.
+// - An entry of the table is never wrong, only evicted: a place in the file never changes.
+// - The table holds clean nodes only, up to a budget of bytes that it shares with the tables of
+//   older files of the store; each may keep an eighth of it all the same.
+// - A page's row count is compared with its parent's every time, so that counts add up in whatever
+//   was loaded.
+//
+// Who keeps a node alive, at each moment
+// - A changed node: its parent, or the root in a `TreeRoot`, by a reference. A published state owns
+//   its roots, a snapshot its state, a transaction its editors; who reads holds one of these. A
+//   published node never changes, so nothing below a root goes while the root is held.
+// - A clean node: the table, by a reference of its own. Taken out of the table it goes to `limbo`,
+//   with that reference, and leaves it when no operation is running that began before it was taken
+//   out (`ReaderEpochs`). So inside an operation every node that the table showed can be read
+//   without a reference, and a reference can be taken; behind it, only what a reference was taken
+//   to.
+// - A node on its way between two operations of a cursor: the cursor, by a reference.
+// The same holds for the table's own block when a larger one takes its place.
 
 internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 
-final class NodeStore: NodeLoading {
-    private final class Entry {
-        let node: TreeNode
-        let rows: UInt64
-        var wasUsed = true
-        init(_ node: TreeNode) {
-            self.node = node
-            rows = node.rows
-        }
-    }
-    private struct Cache {
-        var entries: [FileOffset: Entry] = [:]
-        var ring: [FileOffset] = []
-        var hand = 0
+@safe final class NodeStore: Sendable {
+    typealias Node = Unmanaged<TreeNode>
+
+    @safe private struct Cache: ~Copyable {
+        var table: NodeTable
+        var count = 0
         var bytes = 0
+        /// The entry that eviction looks at next.
+        var hand = 0
+        var limbo = Limbo()
+    }
+
+    /// What is out of the table and may still be read, oldest first.
+    @safe private struct Limbo {
+        @safe enum Thing {
+            case node(Node)
+            case table(NodeTable)
+        }
+        var things: [(epoch: UInt64, thing: Thing, bytes: Int)] = []
+        var bytes = 0
+        /// Length and bytes from which the next look at the readers is worth it.
+        var patience = (count: Limbo.step, bytes: Limbo.stepBytes)
+        static let step = 32
+        static let stepBytes = 256 << 10
+
+        mutating func add(_ thing: Thing, bytes: Int, epoch: UInt64) {
+            things.append((epoch, thing, bytes))
+            self.bytes += bytes
+        }
     }
 
     let log: LogReader
-    private let budget: Int
+    private let budget: NodeBudget
     private let counters: EngineCounters
-    private let cache = Mutex(Cache())
+    private let epochs: ReaderEpochs
+    /// Address of the table that readers use.
+    private let table: Atomic<UInt>
+    private let cache: Mutex<Cache>
 
-    init(log: LogReader, budget: Int, counters: EngineCounters) {
+    private static let bucketsAtFirst = 16
+
+    init(log: LogReader, budget: NodeBudget, counters: EngineCounters) {
         self.log = log
         self.budget = budget
+        epochs = budget.readers
         self.counters = counters
+        let first = NodeTable(buckets: Self.bucketsAtFirst)
+        table = Atomic(first.address)
+        cache = Mutex(Cache(table: first))
     }
 
-    var cachedBytes: Int { cache.withLock { $0.bytes } }
+    deinit {
+        // Whoever reads holds the store, so nobody does.
+        cache.withLock { cache in
+            budget.give(cache.bytes)
+            budget.leaveLimbo(cache.limbo.bytes)
+            for entry in 0..<cache.table.capacity {
+                unsafe cache.table.take(at: entry)?.release()
+            }
+            Self.free(cache.limbo.things.map(\.thing))
+            cache.table.deallocate()
+        }
+    }
 
+    // MARK: Operations
+
+    /// Runs `body` as one operation: the nodes that `find` and `borrow` hand out stay in memory
+    /// until it returns. It should not take long: what is evicted meanwhile is freed only behind
+    /// it.
+    @inline(__always)
+    func operation<R>(
+        _ body: () throws(EngineError) -> R
+    ) throws(EngineError) -> R {
+        let ticket = epochs.enter()
+        defer { epochs.leave(ticket) }
+        return try body()
+    }
+
+    /// The node of a page if it is in memory. Inside an operation only.
+    @inline(__always)
+    func find(_ offset: UInt64) -> Node? {
+        let table = table.load(ordering: .sequentiallyConsistent)
+        guard let node = unsafe NodeTable.find(offset, in: table) else { return nil }
+        epochs.countHit()
+        unsafe node._withUnsafeGuaranteedRef { $0.markUsed() }
+        return unsafe node
+    }
+
+    /// The node of a page with `rows` entries below it. Inside an operation only.
+    ///
+    /// - Throws: `damaged` when the page is not what its parent says, `ioFailed`.
+    @inline(__always)
+    func borrow(
+        _ pointer: NodePointer,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> Node {
+        if let node = unsafe find(pointer.offset) {
+            // The table is keyed by place alone: a page reached as another node is damage.
+            let fits = unsafe node._withUnsafeGuaranteedRef {
+                unsafe $0.level == level && $0.rows == pointer.rows
+            }
+            if fits { return unsafe node }
+            throw unsafe Self.unfit(pointer)
+        }
+        return unsafe try read(pointer, tree: tree, level: level)
+    }
+
+    /// As `borrow`, with a reference.
     func load(
         _ address: PageAddress,
         tree: TreeID,
         level: Int,
         rows: UInt64
     ) throws(EngineError) -> TreeNode {
-        let offset = address.offset
-        let found = cache.withLock { cache -> (node: TreeNode, rows: UInt64)? in
-            guard let entry = cache.entries[offset] else { return nil }
-            entry.wasUsed = true
-            return (entry.node, entry.rows)
+        let pointer = unsafe NodePointer(ChildPointer(node: nil, address: address, rows: rows))
+        return try operation { () throws(EngineError) in
+            unsafe try borrow(pointer, tree: tree, level: level).takeUnretainedValue()
         }
-        if let found {
-            counters.nodeHits.add(1, ordering: .relaxed)
-            // The cache is keyed by place alone: a page reached as another node is damage.
-            guard found.node.level == level, found.rows == rows else { throw Self.unfit(address) }
-            return found.node
-        }
-        counters.nodeMisses.add(1, ordering: .relaxed)
-        let node = try decode(address, tree: tree, level: level)
-        guard node.rows == rows else { throw Self.unfit(address) }
-        insert(node, at: address)
-        return node
     }
 
-    private static func unfit(_ address: PageAddress) -> EngineError {
-        .damaged(
-            "page \(address.offset.frameName) is at another level, or has other row counts, than "
+    @inline(never)
+    private func read(
+        _ pointer: NodePointer,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> Node {
+        epochs.countMiss()
+        guard let address = unsafe pointer.address else {
+            preconditionFailure("a child is in memory or in the file")
+        }
+        let node = try decode(address, tree: tree, level: level)
+        guard unsafe node.rows == pointer.rows else { throw unsafe Self.unfit(pointer) }
+        return unsafe keep(node, at: address)
+    }
+
+    private static func unfit(_ pointer: NodePointer) -> EngineError {
+        let offset = FileOffset(unsafe pointer.offset)
+        return .damaged(
+            "page \(offset.frameName) is at another level, or has other row counts, than "
                 + "its parent says",
-            place: address.offset
+            place: offset
         )
     }
 
+    // MARK: Keeping and evicting
+
     /// Keeps a clean node, and evicts others that were not used lately.
     func insert(_ node: TreeNode, at address: PageAddress) {
+        // A node knows its place, and one that was written anew has two.
+        let isPlaced = node.place != 0 && node.place != address.offset.rawValue
+        let node =
+            isPlaced ? TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0) : node
+        let ticket = epochs.enter()
+        _ = unsafe keep(node, at: address)
+        epochs.leave(ticket)
+    }
+
+    /// The node that stands for the place now: `node`, or the one that another thread put there
+    /// first. Inside an operation only.
+    private func keep(_ node: TreeNode, at address: PageAddress) -> Node {
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
-        let evicted = cache.withLock { cache -> Int in
-            guard cache.entries[address.offset] == nil else { return 0 }
-            cache.entries[address.offset] = Entry(node)
-            cache.ring.append(address.offset)
+        let offset = address.offset.rawValue
+        node.settle(at: offset)
+        let (kept, evicted, dead) = unsafe cache.withLock { cache in
+            if let there = unsafe NodeTable.find(offset, in: cache.table.address) {
+                return unsafe (there, 0, [Limbo.Thing]())
+            }
+            let mine = unsafe Node.passRetained(node)
+            var evicted = 0
+            while !(unsafe cache.table.put(mine, at: offset)) {
+                if 2 * cache.count >= cache.table.capacity {
+                    grow(&cache)
+                } else {
+                    evict(cache.table.entryInTheWay(of: offset), &cache)
+                    evicted += 1
+                }
+            }
+            cache.count += 1
             cache.bytes += node.footprint
-            return Self.evict(&cache, budget: budget)
+            budget.take(node.footprint)
+            if 2 * cache.count > cache.table.capacity { grow(&cache) }
+            evicted += evictToBudget(&cache)
+            return unsafe (mine, evicted, reclaim(&cache))
         }
+        // Outside the lock: freeing takes time.
+        Self.free(dead)
         if evicted > 0 { counters.nodeEvictions.add(UInt64(evicted), ordering: .relaxed) }
+        return unsafe kept
+    }
+
+    private func evict(_ entry: Int, _ cache: inout Cache) {
+        guard let node = unsafe cache.table.take(at: entry) else {
+            preconditionFailure("the entry holds a node")
+        }
+        let bytes = unsafe node._withUnsafeGuaranteedRef { $0.footprint }
+        cache.count -= 1
+        cache.bytes -= bytes
+        budget.give(bytes)
+        budget.enterLimbo(bytes)
+        unsafe cache.limbo.add(.node(node), bytes: bytes, epoch: epochs.close())
     }
 
     /// Second chance: a node used since the hand last passed stays once more.
-    private static func evict(_ cache: inout Cache, budget: Int) -> Int {
+    private func evictToBudget(_ cache: inout Cache) -> Int {
         var evicted = 0
-        while cache.bytes > budget && cache.ring.count > 1 {
-            if cache.hand >= cache.ring.count { cache.hand = 0 }
-            let offset = cache.ring[cache.hand]
-            guard let entry = cache.entries[offset] else {
-                preconditionFailure("the ring names what the cache holds")
-            }
-            if entry.wasUsed {
-                entry.wasUsed = false
-                cache.hand += 1
-            } else {
-                cache.bytes -= entry.node.footprint
-                cache.entries[offset] = nil
-                cache.ring.swapAt(cache.hand, cache.ring.count - 1)
-                cache.ring.removeLast()
-                evicted += 1
-            }
+        while budget.isExceeded && cache.count > 1 && cache.bytes > budget.bytesMax / 8 {
+            if cache.hand >= cache.table.capacity { cache.hand = 0 }
+            let entry = cache.hand
+            cache.hand += 1
+            guard let node = unsafe cache.table.node(at: entry) else { continue }
+            if unsafe node._withUnsafeGuaranteedRef({ $0.clearUsed() }) { continue }
+            evict(entry, &cache)
+            evicted += 1
         }
         return evicted
     }
 
-    /// Drops every node that nobody else holds.
-    func removeAll() {
-        cache.withLock { cache in cache = Cache() }
+    /// Gives the memory to others: after a compaction few read the old file.
+    func evictAll() {
+        let dead = cache.withLock { cache in
+            for entry in 0..<cache.table.capacity
+            where unsafe cache.table.node(at: entry) != nil {
+                evict(entry, &cache)
+            }
+            return reclaim(&cache)
+        }
+        Self.free(dead)
+    }
+
+    /// Twice the buckets. Readers of the old table go on with it until they leave.
+    private func grow(_ cache: inout Cache) {
+        var buckets = 2 * cache.table.buckets
+        while true {
+            let larger = NodeTable(buckets: buckets)
+            if Self.copy(cache.table, into: larger) {
+                let old = cache.table
+                cache.table = larger
+                table.store(larger.address, ordering: .sequentiallyConsistent)
+                budget.enterLimbo(old.footprint)
+                cache.limbo.add(.table(old), bytes: old.footprint, epoch: epochs.close())
+                return
+            }
+            larger.deallocate()
+            buckets *= 2
+        }
+    }
+
+    /// The nodes' references pass from one table to the other.
+    private static func copy(_ table: NodeTable, into larger: NodeTable) -> Bool {
+        for entry in 0..<table.capacity {
+            guard let node = unsafe table.node(at: entry) else { continue }
+            let place = unsafe node._withUnsafeGuaranteedRef { $0.place }
+            guard unsafe larger.put(node, at: place) else { return false }
+        }
+        return true
+    }
+
+    /// What no reader can see any more.
+    private func reclaim(_ cache: inout Cache) -> [Limbo.Thing] {
+        let (count, bytes) = (cache.limbo.things.count, cache.limbo.bytes)
+        let isDue =
+            count >= cache.limbo.patience.count
+            || bytes >= cache.limbo.patience.bytes
+        guard isDue else { return [] }
+        let oldest = epochs.oldest()
+        var dead: [Limbo.Thing] = []
+        for waiting in cache.limbo.things {
+            guard waiting.epoch < oldest else { break }
+            dead.append(waiting.thing)
+            cache.limbo.bytes -= waiting.bytes
+        }
+        budget.leaveLimbo(bytes - cache.limbo.bytes)
+        cache.limbo.things.removeFirst(dead.count)
+        cache.limbo.patience = (
+            cache.limbo.things.count + Limbo.step, cache.limbo.bytes + Limbo.stepBytes
+        )
+        return dead
+    }
+
+    private static func free(_ things: [Limbo.Thing]) {
+        for thing in things {
+            switch thing {
+            case .node(let node): unsafe node.release()
+            case .table(let table): table.deallocate()
+            }
+        }
     }
 
     private func decode(
@@ -125,122 +323,5 @@ final class NodeStore: NodeLoading {
         } catch {
             throw .damaged(error, place: address.offset)
         }
-    }
-}
-
-/// Between nodes in memory and pages in the file.
-enum PageCoding {
-    /// The node of a verified page.
-    static func node(
-        _ frame: FrameBytes,
-        tree: TreeID,
-        level: Int
-    ) throws(FormatError) -> TreeNode {
-        let place = "page \(frame.offset.frameName)"
-        let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
-        guard header.tree == tree, Int(header.level) == level else {
-            throw FormatError(
-                place: place,
-                field: "tree and level",
-                found: "tree \(header.tree.rawValue), level \(header.level)",
-                expected: "tree \(tree.rawValue), level \(level)"
-            )
-        }
-        let (bytes, range) = try Frame.body(
-            of: frame.bytes,
-            payload: frame.payload,
-            header: frame.header,
-            frontLength: PageHeader.length,
-            place: place
-        )
-        let body = try PageBody(
-            decoding: bytes,
-            range: range,
-            header: header,
-            offset: frame.offset
-        )
-        // A prefix is stored once and unfolded for every key.
-        let unfolded = body.suffixes.count.multipliedReportingOverflow(by: body.prefix.count)
-        guard !unfolded.overflow, unfolded.partialValue <= FrameKind.page.payloadBytesMax else {
-            throw FormatError(
-                place: place,
-                field: "prefix length",
-                found: "\(body.prefix.count) bytes of \(body.suffixes.count) keys",
-                expected: "at most \(FrameKind.page.payloadBytesMax) bytes in all"
-            )
-        }
-        let node = TreeNode(
-            stamp: TreeNode.cleanStamp,
-            level: level,
-            capacity: range.count + body.suffixes.count * (body.prefix.count + 24)
-        )
-        for index in body.suffixes.indices {
-            let value = level == 0 ? body.values[index] : 0..<0
-            let ascends = node.append(
-                prefix: body.prefix,
-                suffix: body.suffixes[index],
-                value: value,
-                of: bytes
-            )
-            guard ascends else {
-                throw FormatError(
-                    place: place,
-                    field: "key",
-                    found: "a key out of order",
-                    expected: "ascending keys"
-                )
-            }
-        }
-        var sum: UInt64 = 0
-        for child in body.children {
-            let (next, overflow) = sum.addingReportingOverflow(child.rows)
-            guard !overflow, child.rows > 0 else {
-                throw FormatError(
-                    place: place,
-                    field: "rows",
-                    found: "\(child.rows)",
-                    expected: "a row count"
-                )
-            }
-            sum = next
-        }
-        node.children = ContiguousArray(
-            body.children.map { ChildPointer(node: nil, address: $0.address, rows: $0.rows) }
-        )
-        return node
-    }
-
-    /// Front and body of a node's page. Every child of an inner node must have its address.
-    static func payload(
-        of node: TreeNode,
-        tree: TreeID,
-        commit: CommitNumber
-    ) -> (front: [UInt8], body: [UInt8]) {
-        let header = PageHeader(
-            tree: tree,
-            level: UInt8(node.level),
-            count: UInt16(node.count),
-            commit: commit
-        )
-        let prefix = node.isLeaf ? node.commonPrefixCount() : 0
-        var writer = ByteWriter(capacity: node.liveBytes + 8 * node.count)
-        writer.count(prefix)
-        if prefix > 0 { writer.raw(node.key(0)[..<prefix]) }
-        for index in 0..<node.count { writer.count(node.keyCount(index) - prefix) }
-        if node.isLeaf {
-            for index in 0..<node.count { writer.count(node.valueCount(index)) }
-        }
-        node.appendKeySuffixes(skipping: prefix, to: &writer.bytes)
-        if node.isLeaf {
-            node.appendValues(to: &writer.bytes)
-        } else {
-            for child in node.children {
-                guard let address = child.address else {
-                    preconditionFailure("children are written before their parent")
-                }
-                PageChild(address: address, rows: child.rows).append(to: &writer)
-            }
-        }
-        return (header.encoded(), writer.bytes)
     }
 }

@@ -1,9 +1,12 @@
-// A B-tree as one commit sees it, and lookups in it.
+// FENCE: a B-tree as one commit sees it, and lookups in it, without references on the way down.
 //
 // Invariants
 // - A tree is an immutable value: changing it makes a new root that shares what did not change.
 // - All leaves are at the same depth; a child's level is its parent's minus 1; depth <= 16.
 // - `rows` of a root and of every child pointer is the number of leaf entries below.
+// - A descent is one operation of the node store, under a root that the caller holds: `NodeStore`
+//   says why its nodes stay meanwhile. What outlives the operation is copied or has a reference.
+// - Bytes are lent (`withRow` and the like) from published nodes only: nobody can change those.
 
 internal import VarveBase
 internal import VarveFormat
@@ -22,26 +25,217 @@ struct TreeRoot: Sendable {
     static let empty = TreeRoot(node: nil, address: nil, level: 0, rows: 0)
 }
 
-/// Brings pages into memory. Implemented by `NodeStore`.
-protocol NodeLoading: AnyObject, Sendable {
-    /// The node of a page with `rows` entries below it, from the cache or the file.
-    ///
-    /// - Throws: `damaged` when the page is not what its parent says, `ioFailed`.
-    func load(
-        _ address: PageAddress,
-        tree: TreeID,
-        level: Int,
-        rows: UInt64
-    ) throws(EngineError) -> TreeNode
+/// A root as plain words. Valid while somebody holds the state or the editor that it is from.
+@unsafe struct RootPointer {
+    let id: TreeID
+    let level: Int
+    let child: NodePointer
+
+    @inline(__always)
+    init(_ id: TreeID, _ root: TreeRoot) {
+        unsafe self.id = id
+        unsafe level = root.level
+        unsafe child = NodePointer(
+            ChildPointer(node: root.node, address: root.address, rows: root.rows)
+        )
+    }
+
+    @inline(__always) var isEmpty: Bool { unsafe child.node == nil && child.offset == 0 }
 }
 
-/// One tree with the means to read it.
+/// What a look at one row found.
+enum RowVisit {
+    case found
+    case absent
+    /// Its leaf would have to be read.
+    case notInMemory
+}
+
+extension NodeStore {
+    /// The node that a parent or a root names. Inside an operation only.
+    @inline(__always)
+    func node(
+        _ pointer: NodePointer,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> Node {
+        if let node = unsafe pointer.node { return unsafe node }
+        return unsafe try borrow(pointer, tree: tree, level: level)
+    }
+
+    /// The leaf that holds the row `object` if the tree has it; the tree is not empty. Inside an
+    /// operation only. Nil, with `reads` false, when that would need a page that is not in memory.
+    @inline(__always)
+    func leaf(
+        _ root: RootPointer,
+        object: ObjectID,
+        reads: Bool = true
+    ) throws(EngineError) -> NodeView? {
+        let id = unsafe root.id
+        var level = unsafe root.level
+        var pointer = unsafe root.child
+        while true {
+            let node: Node
+            if let changed = unsafe pointer.node {
+                unsafe node = changed
+            } else {
+                let isHere = unsafe reads || find(pointer.offset) != nil
+                if !isHere { return nil }
+                unsafe node = try borrow(pointer, tree: id, level: level)
+            }
+            let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
+            if unsafe view.level == 0 { return unsafe view }
+            unsafe pointer = view.child(view.childIndex(object: object)).pointee
+            level = unsafe view.level &- 1
+        }
+    }
+
+    /// The leaf where `key` stands or would stand. As above.
+    func leaf(_ root: RootPointer, key: UnsafeRawBufferPointer) throws(EngineError) -> NodeView {
+        let id = unsafe root.id
+        var level = unsafe root.level
+        var pointer = unsafe root.child
+        while true {
+            let node = unsafe try node(pointer, tree: id, level: level)
+            let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
+            if unsafe view.level == 0 { return unsafe view }
+            unsafe pointer = view.child(view.childIndex(for: key)).pointee
+            level = unsafe view.level &- 1
+        }
+    }
+
+    /// Lends one row to `body`. The tree is published.
+    @inline(__always)
+    func visit(
+        _ root: RootPointer,
+        _ object: ObjectID,
+        reads: Bool,
+        _ body: (CommitNumber, Span<UInt8>) -> Void
+    ) throws(EngineError) -> RowVisit {
+        if unsafe root.isEmpty { return .absent }
+        return try operation { () throws(EngineError) in
+            guard let leaf = unsafe try leaf(root, object: object, reads: reads) else {
+                return .notInMemory
+            }
+            let (index, isEqual) = unsafe leaf.lowerBound(object: object)
+            guard isEqual else { return .absent }
+            guard let (version, bytes) = unsafe leaf.row(index) else {
+                throw unsafe Tree.noVersion(root.id)
+            }
+            unsafe body(version, bytes.typed.span)
+            return .found
+        }
+    }
+
+    /// Lends the rows of ascending object IDs to `body`, with their positions in `objects`, until
+    /// it says false. One operation per leaf.
+    func visit(
+        _ root: RootPointer,
+        _ objects: [ObjectID],
+        _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
+    ) throws(EngineError) {
+        if unsafe root.isEmpty { return }
+        var position = 0
+        while position < objects.count {
+            let next = try operation { () throws(EngineError) -> Int in
+                guard let leaf = unsafe try leaf(root, object: objects[position]) else {
+                    preconditionFailure("a leaf was asked for")
+                }
+                return unsafe try visit(leaf, objects, from: position, root.id, body)
+            }
+            guard next > position else { return }
+            position = next
+        }
+    }
+
+    /// The part of `objects` that this leaf holds; returns the first position that it does not, or
+    /// `from` when `body` has had enough.
+    private func visit(
+        _ leaf: NodeView,
+        _ objects: [ObjectID],
+        from: Int,
+        _ id: TreeID,
+        _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
+    ) throws(EngineError) -> Int {
+        let count = unsafe leaf.count
+        let last = count == 0 ? 0 : unsafe leaf.head(count - 1)
+        var position = from
+        var expected = 0
+        repeat {
+            let object = objects[position]
+            if position > from {
+                precondition(objects[position - 1] <= object, "object IDs must ascend")
+                if object.rawValue > last { break }
+            }
+            // Neighbours in the list are often neighbours in the leaf.
+            let isExpected =
+                unsafe expected < count && leaf.head(expected) == object.rawValue
+                && leaf.keyLength(expected) == 8
+            let (index, isEqual) =
+                isExpected ? (expected, true) : unsafe leaf.lowerBound(object: object)
+            if isEqual {
+                guard let (version, bytes) = unsafe leaf.row(index) else {
+                    throw Tree.noVersion(id)
+                }
+                guard unsafe body(position, version, bytes.typed.span) else { return from }
+                expected = index + 1
+            }
+            position += 1
+        } while position < objects.count
+        return position
+    }
+}
+
+extension StoreState {
+    /// Lends one row of a published state to `body`.
+    @inline(__always)
+    func visit(
+        _ tree: TreeID,
+        _ object: ObjectID,
+        _ nodes: NodeStore,
+        reads: Bool,
+        _ body: (CommitNumber, Span<UInt8>) -> Void
+    ) throws(EngineError) -> RowVisit {
+        guard let root = unsafe trees.pointer(tree) else { return .absent }
+        return unsafe try nodes.visit(root, object, reads: reads, body)
+    }
+
+    /// Lends rows of a published state to `body`.
+    func visit(
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        _ nodes: NodeStore,
+        _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
+    ) throws(EngineError) {
+        guard let root = unsafe trees.pointer(tree) else { return }
+        unsafe try nodes.visit(root, objects, body)
+    }
+}
+
+/// One tree with the means to read it. Holds its root.
 struct Tree: Sendable {
     static let depthMax = 16
 
     let id: TreeID
     let root: TreeRoot
-    let loader: any NodeLoading
+    let loader: NodeStore
+    /// Whether its nodes can never change: those of a snapshot.
+    let isPublished: Bool
+
+    init(id: TreeID, root: TreeRoot, loader: NodeStore, isPublished: Bool = false) {
+        self.id = id
+        self.root = root
+        self.loader = loader
+        self.isPublished = isPublished
+    }
+
+    private var pointer: RootPointer { unsafe RootPointer(id, root) }
+
+    static func noVersion(_ id: TreeID) -> EngineError {
+        .damaged("an entry of tree \(id.rawValue) has no row version")
+    }
+
+    // MARK: Nodes, with references
 
     func rootNode() throws(EngineError) -> TreeNode? {
         if let node = root.node { return node }
@@ -50,58 +244,60 @@ struct Tree: Sendable {
     }
 
     func child(of node: TreeNode, at index: Int) throws(EngineError) -> TreeNode {
-        let pointer = node.children[index]
-        if let child = pointer.node { return child }
-        guard let address = pointer.address else {
-            preconditionFailure("a child is in memory or in the file")
+        let pointer = unsafe node.view.child(index).pointee
+        // The parent is held: a changed child is, too.
+        if let child = unsafe pointer.node { return unsafe child.takeUnretainedValue() }
+        return try loader.operation { () throws(EngineError) in
+            unsafe try loader.borrow(pointer, tree: id, level: node.level - 1)
+                .takeUnretainedValue()
         }
-        return try loader.load(address, tree: id, level: node.level - 1, rows: pointer.rows)
     }
 
-    /// The leaf that holds the row `object` if the tree has it.
-    /// - Complexity: O(log n) comparisons, at most depth page reads.
-    func leaf(object: ObjectID) throws(EngineError) -> TreeNode? {
-        guard var node = try rootNode() else { return nil }
-        while !node.isLeaf {
-            node = try child(of: node, at: node.childIndex(object: object))
-        }
-        return node
-    }
-
-    /// The leaf where `key` stands or would stand.
-    func leaf(key: [UInt8]) throws(EngineError) -> TreeNode? {
-        guard var node = try rootNode() else { return nil }
-        while !node.isLeaf {
-            node = try child(of: node, at: node.childIndex(for: key))
-        }
-        return node
-    }
+    // MARK: Lookups
 
     /// The value of `key`, or nil.
     /// - Complexity: O(log n).
     func value(_ key: [UInt8]) throws(EngineError) -> [UInt8]? {
-        guard let leaf = try leaf(key: key) else { return nil }
-        let (index, isEqual) = leaf.lowerBound(key)
-        return isEqual ? leaf.value(index) : nil
+        let pointer = unsafe pointer
+        if unsafe pointer.isEmpty { return nil }
+        let found = unsafe key.withUnsafeBytes { key in
+            Result { () throws(EngineError) -> [UInt8]? in
+                try loader.operation { () throws(EngineError) in
+                    let leaf = unsafe try loader.leaf(pointer, key: key)
+                    let (index, isEqual) = unsafe leaf.lowerBound(key)
+                    return isEqual ? unsafe [UInt8](leaf.valueBytes(index)) : nil
+                }
+            }
+        }
+        return try found.get()
     }
 
-    /// One row, or nil.
+    /// One row, copied, or nil.
     /// - Complexity: O(log n).
     func row(_ object: ObjectID) throws(EngineError) -> StoredRow? {
-        guard let leaf = try leaf(object: object) else { return nil }
-        return try row(object, in: leaf)
-    }
-
-    private func row(_ object: ObjectID, in leaf: TreeNode) throws(EngineError) -> StoredRow? {
-        let (index, isEqual) = leaf.lowerBound(object: object)
-        guard isEqual else { return nil }
-        guard let row = leaf.row(index) else {
-            throw .damaged("row \(object.rawValue) of tree \(id.rawValue) has no version")
+        let pointer = unsafe pointer
+        if unsafe pointer.isEmpty { return nil }
+        return try loader.operation { () throws(EngineError) -> StoredRow? in
+            guard let leaf = unsafe try loader.leaf(pointer, object: object) else { return nil }
+            let (index, isEqual) = unsafe leaf.lowerBound(object: object)
+            guard isEqual else { return nil }
+            guard let (version, bytes) = unsafe leaf.row(index) else { throw Self.noVersion(id) }
+            return unsafe StoredRow(version: version, bytes: [UInt8](bytes))
         }
-        return row
     }
 
-    /// Rows of ascending object IDs in one pass: IDs of one leaf share its descent.
+    /// Whether there is a row.
+    /// - Complexity: O(log n).
+    func contains(_ object: ObjectID) throws(EngineError) -> Bool {
+        let pointer = unsafe pointer
+        if unsafe pointer.isEmpty { return false }
+        return try loader.operation { () throws(EngineError) in
+            guard let leaf = unsafe try loader.leaf(pointer, object: object) else { return false }
+            return unsafe leaf.lowerBound(object: object).isEqual
+        }
+    }
+
+    /// Rows of ascending object IDs, copied, in one pass: IDs of one leaf share its descent.
     ///
     /// - Complexity: O(ids + leaves touched x depth).
     func rows(
@@ -109,22 +305,36 @@ struct Tree: Sendable {
         _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError) {
         var leaf: TreeNode?
-        var lastOfLeaf: ObjectID?
-        for (position, object) in objects.enumerated() {
+        for position in objects.indices {
+            let object = objects[position]
             if position > 0 {
                 precondition(objects[position - 1] <= object, "object IDs must ascend")
             }
-            if leaf == nil || lastOfLeaf.map({ object > $0 }) ?? true {
-                leaf = try self.leaf(object: object)
-                lastOfLeaf = leaf.flatMap { node in
-                    node.count == 0 ? nil : node.trailingObjectID(node.count - 1)
-                }
+            if let node = leaf, node.count > 0, let last = node.trailingObjectID(node.count - 1),
+                object <= last
+            {
+                body(position, try row(object, in: node))
+                continue
             }
+            leaf = try self.leaf(object)
             body(
                 position,
                 try leaf.map { node throws(EngineError) in try row(object, in: node) } ?? nil
             )
         }
+    }
+
+    private func leaf(_ object: ObjectID) throws(EngineError) -> TreeNode? {
+        guard var node = try rootNode() else { return nil }
+        while !node.isLeaf { node = try child(of: node, at: node.childIndex(object: object)) }
+        return node
+    }
+
+    private func row(_ object: ObjectID, in leaf: TreeNode) throws(EngineError) -> StoredRow? {
+        let (index, isEqual) = leaf.lowerBound(object: object)
+        guard isEqual else { return nil }
+        guard let row = leaf.row(index) else { throw Self.noVersion(id) }
+        return row
     }
 
     /// Number of entries whose key is below `key`.
@@ -134,9 +344,9 @@ struct Tree: Sendable {
         var before: UInt64 = 0
         while !node.isLeaf {
             let index = node.childIndex(for: key)
-            for left in 0..<index { before += node.children[left].rows }
+            before &+= unsafe node.view.rows(before: index)
             node = try child(of: node, at: index)
         }
-        return before + UInt64(node.lowerBound(key).index)
+        return before &+ UInt64(node.lowerBound(key).index)
     }
 }

@@ -3,6 +3,10 @@
 // Invariants
 // - A cursor reads one state of one tree; nothing that happens later changes what it sees.
 // - It stands on an entry or nowhere. After an error it stands nowhere for ever.
+// - It holds its leaf and the inner nodes above it by references, taken when it gets there: inside
+//   a leaf it moves by counting. Between two moves nothing is kept from being evicted.
+// - Bytes are lent to a closure from published nodes only. Those of a transaction are copied for
+//   it: the closure could change them.
 
 public import VarveBase
 
@@ -14,13 +18,15 @@ public struct TreeCursor {
     }
 
     private let tree: Tree
+    /// The inner nodes above the leaf and the children taken.
     private var path: ContiguousArray<Step> = []
+    private var leaf: TreeNode?
+    private var index = 0
     private var isOnEntry = false
     private var failure: EngineError?
 
     init(_ tree: Tree) {
         self.tree = tree
-        path.reserveCapacity(4)
     }
 
     /// Whether the cursor stands on an entry.
@@ -35,8 +41,7 @@ public struct TreeCursor {
     /// - Complexity: O(log n).
     public mutating func seek(atOrAfter key: [UInt8]) throws(EngineError) -> Bool {
         guard try descend({ node in node.childIndex(for: key) }) else { return false }
-        let last = path.count - 1
-        path[last].index = path[last].node.lowerBound(key).index
+        index = leaf?.lowerBound(key).index ?? 0
         return try settleForward()
     }
 
@@ -44,8 +49,7 @@ public struct TreeCursor {
     /// - Complexity: O(log n).
     public mutating func seek(before key: [UInt8]) throws(EngineError) -> Bool {
         guard try descend({ node in node.childIndex(for: key) }) else { return false }
-        let last = path.count - 1
-        path[last].index = path[last].node.lowerBound(key).index - 1
+        index = (leaf?.lowerBound(key).index ?? 0) - 1
         return try settleBackward()
     }
 
@@ -58,19 +62,13 @@ public struct TreeCursor {
         }
         var left = position
         let found = try descend({ node in
-            var index = 0
-            while index < node.children.count - 1 && node.children[index].rows <= left {
-                left -= node.children[index].rows
-                index += 1
-            }
-            return index
+            node.childIndex(position: &left)
         })
-        guard found else { return false }
-        let last = path.count - 1
-        guard left < UInt64(path[last].node.count) else {
+        guard found, let leaf else { return false }
+        guard left < UInt64(leaf.count) else {
             throw fail(.damaged("row counts of tree \(tree.id.rawValue) do not add up"))
         }
-        path[last].index = Int(left)
+        index = Int(left)
         isOnEntry = true
         return true
     }
@@ -78,22 +76,23 @@ public struct TreeCursor {
     /// Goes to the first entry; false when the tree is empty.
     public mutating func first() throws(EngineError) -> Bool {
         guard try descend({ _ in 0 }) else { return false }
-        path[path.count - 1].index = 0
+        index = 0
         return try settleForward()
     }
 
     /// Goes to the last entry; false when the tree is empty.
     public mutating func last() throws(EngineError) -> Bool {
         guard try descend({ node in node.count - 1 }) else { return false }
-        path[path.count - 1].index = path[path.count - 1].node.count - 1
+        index = (leaf?.count ?? 0) - 1
         return try settleBackward()
     }
 
     /// Goes to the next entry; false, and nowhere, behind the last one.
     /// - Complexity: O(1) amortised.
     public mutating func next() throws(EngineError) -> Bool {
-        guard isOnEntry else { return false }
-        path[path.count - 1].index += 1
+        guard isOnEntry, let leaf else { return false }
+        index += 1
+        if index < leaf.count { return true }
         return try settleForward()
     }
 
@@ -101,55 +100,67 @@ public struct TreeCursor {
     /// - Complexity: O(1) amortised.
     public mutating func previous() throws(EngineError) -> Bool {
         guard isOnEntry else { return false }
-        path[path.count - 1].index -= 1
+        index -= 1
+        if index >= 0 { return true }
         return try settleBackward()
     }
 
     // MARK: The entry
 
     /// The entry's key, copied. The cursor must stand on an entry.
-    public var key: [UInt8] { current.node.key(current.index) }
+    public var key: [UInt8] { current.key(index) }
     /// The entry's value, copied. The cursor must stand on an entry.
-    public var value: [UInt8] { current.node.value(current.index) }
+    public var value: [UInt8] { current.value(index) }
 
-    /// The entry's row with its version; only in an entity's tree.
+    /// The entry's row with its version, copied; only in an entity's tree.
     public func row() throws(EngineError) -> StoredRow {
-        guard let row = current.node.row(current.index) else {
-            throw .damaged("an entry of tree \(tree.id.rawValue) has no row version")
-        }
+        guard let row = current.row(index) else { throw Tree.noVersion(tree.id) }
         return row
+    }
+
+    /// Lends the entry's key. - Complexity: O(1).
+    public func withKey(_ body: (Span<UInt8>) -> Void) {
+        current.withKey(index, copies: !tree.isPublished, body)
+    }
+
+    /// Lends the entry's value. - Complexity: O(1).
+    public func withValue(_ body: (Span<UInt8>) -> Void) {
+        current.withValue(index, copies: !tree.isPublished, body)
+    }
+
+    /// Lends the entry's row with its version; only in an entity's tree. - Complexity: O(1).
+    public func withRow(_ body: (CommitNumber, Span<UInt8>) -> Void) throws(EngineError) {
+        guard current.withRow(index, copies: !tree.isPublished, body) else {
+            throw Tree.noVersion(tree.id)
+        }
     }
 
     /// The last 8 bytes of the key as an object ID.
     public func trailingObjectID() throws(EngineError) -> ObjectID {
-        guard let object = current.node.trailingObjectID(current.index) else {
-            throw .damaged("a key of tree \(tree.id.rawValue) is too short for an object ID")
-        }
+        guard let object = current.trailingObjectID(index) else { throw shortKey }
         return object
+    }
+
+    private var shortKey: EngineError {
+        .damaged("a key of tree \(tree.id.rawValue) is too short for an object ID")
     }
 
     /// Orders the entry's key against `other`: below 0, 0, above 0.
     public func compareKey(with other: [UInt8]) -> Int {
-        current.node.compareKey(current.index, with: other)
+        current.compareKey(index, with: other)
     }
 
     /// Whether the entry's key begins with `prefix`.
     public func keyHasPrefix(_ prefix: [UInt8]) -> Bool {
-        current.node.keyHasPrefix(current.index, prefix)
+        current.keyHasPrefix(index, prefix)
     }
 
     /// Number of entries before this one.
     /// - Complexity: O(depth x fan-out).
     public var position: UInt64 {
         precondition(isOnEntry, "the cursor stands on no entry")
-        var before: UInt64 = 0
-        for step in path {
-            if step.node.isLeaf {
-                before += UInt64(step.index)
-            } else {
-                for left in 0..<step.index { before += step.node.children[left].rows }
-            }
-        }
+        var before = UInt64(index)
+        for step in path { before &+= step.node.rows(before: step.index) }
         return before
     }
 
@@ -169,51 +180,93 @@ public struct TreeCursor {
     ) throws(EngineError) -> Int {
         var taken = 0
         while isOnEntry && taken < limit {
-            let step = path[path.count - 1]
-            let node = step.node
+            let node = current
             if isForward {
-                let full = step.index + min(node.count - step.index, limit - taken)
+                let full = index + min(node.count - index, limit - taken)
                 var stop = full
-                if let end, stop > step.index, node.compareKey(stop - 1, with: end) >= 0 {
-                    stop = max(step.index, node.lowerBound(end).index)
+                if let end, stop > index, node.compareKey(stop - 1, with: end) >= 0 {
+                    stop = max(index, node.lowerBound(end).index)
                 }
                 let reachedEnd = stop < full
-                guard node.appendObjectIDs(from: step.index, to: stop, into: &list) else {
-                    throw fail(.damaged("a key of tree \(tree.id.rawValue) is too short"))
+                guard node.appendObjectIDs(from: index, to: stop, into: &list) else {
+                    throw fail(shortKey)
                 }
-                taken += stop - step.index
-                path[path.count - 1].index = stop
+                taken += stop - index
+                index = stop
                 if reachedEnd {
                     isOnEntry = false
                     return taken
                 }
                 _ = try settleForward()
             } else {
-                if let end, node.compareKey(step.index, with: end) < 0 {
+                if let end, node.compareKey(index, with: end) < 0 {
                     isOnEntry = false
                     return taken
                 }
-                guard let object = node.trailingObjectID(step.index) else {
-                    throw fail(.damaged("a key of tree \(tree.id.rawValue) is too short"))
-                }
+                guard let object = node.trailingObjectID(index) else { throw fail(shortKey) }
                 list.append(object)
                 taken += 1
-                path[path.count - 1].index -= 1
+                index -= 1
                 _ = try settleBackward()
             }
         }
         return taken
     }
 
+    /// Lends the rows of an entity's tree to `body`, from here on (`isForward`) or from here back,
+    /// until it says false, or in front of a key that reaches `end` as in `takeObjectIDs`. The
+    /// cursor then stands on the row at which it stopped, or nowhere.
+    ///
+    /// A leaf at a time, with neither an allocation nor a reference per row: the way to scan.
+    ///
+    /// - Complexity: O(number of rows).
+    public mutating func visitRows(
+        isForward: Bool = true,
+        end: [UInt8]? = nil,
+        _ body: (ObjectID, CommitNumber, Span<UInt8>) -> Bool
+    ) throws(EngineError) {
+        while isOnEntry {
+            let node = current
+            // Entries of this leaf on this side of the end.
+            var bound = isForward ? node.count : -1
+            if let end, isForward, node.compareKey(node.count - 1, with: end) >= 0 {
+                bound = max(index, node.lowerBound(end).index)
+            } else if let end, !isForward, node.compareKey(0, with: end) < 0 {
+                bound = min(index, node.lowerBound(end).index - 1)
+            }
+            let stop = node.visitRows(
+                from: index,
+                to: bound,
+                step: isForward ? 1 : -1,
+                copies: !tree.isPublished,
+                body
+            )
+            switch stop {
+            case .damaged(let isKey): throw fail(isKey ? shortKey : Tree.noVersion(tree.id))
+            case .enough(let place):
+                index = place
+                return
+            case .atBound:
+                index = bound
+            }
+            if bound != (isForward ? node.count : -1) {
+                isOnEntry = false
+                return
+            }
+            _ = try isForward ? settleForward() : settleBackward()
+        }
+    }
+
     // MARK: Path
 
-    private var current: Step {
-        precondition(isOnEntry, "the cursor stands on no entry")
-        return path[path.count - 1]
+    private var current: TreeNode {
+        guard isOnEntry, let leaf else { preconditionFailure("the cursor stands on no entry") }
+        return leaf
     }
 
     private mutating func clear() {
         path.removeAll(keepingCapacity: true)
+        leaf = nil
         isOnEntry = false
     }
 
@@ -231,12 +284,13 @@ public struct TreeCursor {
         clear()
         do throws(EngineError) {
             guard var node = try tree.rootNode() else { return false }
+            path.reserveCapacity(node.level)
             while !node.isLeaf {
                 let index = choose(node)
                 path.append(Step(node: node, index: index))
                 node = try tree.child(of: node, at: index)
             }
-            path.append(Step(node: node, index: 0))
+            leaf = node
             return true
         } catch {
             throw fail(error)
@@ -245,37 +299,55 @@ public struct TreeCursor {
 
     /// Makes an index behind the leaf's last entry the first entry of the next leaf.
     private mutating func settleForward() throws(EngineError) -> Bool {
-        while let step = path.last, step.index >= step.node.count {
-            path.removeLast()
-            guard !path.isEmpty else { break }
-            path[path.count - 1].index += 1
+        guard let leaf else { return false }
+        if index < leaf.count {
+            isOnEntry = true
+            return true
         }
-        return try descendEdge(first: true)
+        while let step = path.last {
+            path[path.count - 1].index += 1
+            if step.index + 1 < step.node.count { return try descendEdge(first: true) }
+            path.removeLast()
+        }
+        clear()
+        return false
     }
 
     /// Makes an index in front of the leaf's first entry the last entry of the leaf before.
     private mutating func settleBackward() throws(EngineError) -> Bool {
-        while let step = path.last, step.index < 0 {
-            path.removeLast()
-            guard !path.isEmpty else { break }
-            path[path.count - 1].index -= 1
+        guard leaf != nil else { return false }
+        if index >= 0 {
+            isOnEntry = true
+            return true
         }
-        return try descendEdge(first: false)
+        while let step = path.last {
+            path[path.count - 1].index -= 1
+            if step.index > 0 { return try descendEdge(first: false) }
+            path.removeLast()
+        }
+        clear()
+        return false
     }
 
+    /// From the innermost step of the path down to its first or last entry.
     private mutating func descendEdge(first: Bool) throws(EngineError) -> Bool {
         do throws(EngineError) {
-            while let step = path.last, !step.node.isLeaf {
+            while let step = path.last {
                 let child = try tree.child(of: step.node, at: step.index)
+                if child.isLeaf {
+                    leaf = child
+                    index = first ? 0 : child.count - 1
+                    guard child.count > 0 else {
+                        throw .damaged("an empty leaf in tree \(tree.id.rawValue)")
+                    }
+                    isOnEntry = true
+                    return true
+                }
                 path.append(Step(node: child, index: first ? 0 : child.count - 1))
             }
         } catch {
             throw fail(error)
         }
-        isOnEntry = !path.isEmpty
-        if let leaf = path.last, leaf.index < 0 || leaf.index >= leaf.node.count {
-            throw fail(.damaged("an empty leaf in tree \(tree.id.rawValue)"))
-        }
-        return isOnEntry
+        return false
     }
 }

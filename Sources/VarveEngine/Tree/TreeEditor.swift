@@ -12,7 +12,7 @@ internal import VarveBase
 final class TreeEditor {
     let id: TreeID
     let stamp: UInt64
-    let loader: any NodeLoading
+    let loader: NodeStore
     /// A node above this weight is split; test stores use small ones.
     let splitWeight: Int
     var root: TreeRoot
@@ -20,7 +20,7 @@ final class TreeEditor {
     init(
         id: TreeID,
         stamp: UInt64,
-        loader: any NodeLoading,
+        loader: NodeStore,
         splitWeight: Int,
         root: TreeRoot
     ) {
@@ -71,7 +71,7 @@ final class TreeEditor {
         let (index, isEqual) = leaf.lowerBound(key)
         precondition(isEqual, "found a moment ago")
         leaf.remove(at: index)
-        subtractRow(along: path)
+        addRows(-1, along: path)
         try rebalance(path)
         return true
     }
@@ -114,8 +114,7 @@ final class TreeEditor {
         let existing = try tree.child(of: parent, at: index)
         if existing.stamp == stamp { return existing }
         let node = copy(existing)
-        parent.children[index].node = node
-        parent.children[index].address = nil
+        parent.setChild(node, at: index)
         return node
     }
 
@@ -123,14 +122,9 @@ final class TreeEditor {
         TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
     }
 
-    private func addRows(_ count: UInt64, along path: ContiguousArray<Step>) {
-        for step in path.dropLast() { step.node.children[step.index].rows += count }
-        root.rows += count
-    }
-
-    private func subtractRow(along path: ContiguousArray<Step>) {
-        for step in path.dropLast() { step.node.children[step.index].rows -= 1 }
-        root.rows -= 1
+    private func addRows(_ count: Int, along path: ContiguousArray<Step>) {
+        for step in path.dropLast() { step.node.addRows(count, at: step.index) }
+        root.rows = root.rows &+ UInt64(bitPattern: Int64(count))
     }
 
     // MARK: Split
@@ -154,9 +148,9 @@ final class TreeEditor {
             }
             let parent = path[depth - 1].node
             let parentIndex = path[depth - 1].index
-            parent.children[parentIndex].rows -= pointer.rows
+            parent.addRows(-Int(pointer.rows), at: parentIndex)
             parent.insert(separator, [], at: parentIndex + 1)
-            parent.children.insert(pointer, at: parentIndex + 1)
+            parent.insertChild(pointer, at: parentIndex + 1)
             path[depth - 1].index = parentIndex + 1
         }
     }
@@ -171,7 +165,7 @@ final class TreeEditor {
             var index = 0
             while index < node.count - 1 && weight < node.weight / 2 {
                 weight += node.keyCount(index) + node.valueCount(index)
-                weight += TreeNode.slotSize + TreeNode.entryOverhead
+                weight += TreeNode.slotSize
                 index += 1
             }
             cut = max(1, index)
@@ -180,11 +174,11 @@ final class TreeEditor {
         let first = node.key(cut)
         right.appendEntries(of: node, from: cut, to: node.count)
         if !node.isLeaf {
-            right.children = ContiguousArray(node.children[cut...])
-            node.children.removeSubrange(cut...)
+            right.appendChildren(of: node, from: cut)
+            node.removeChildren(cut..<node.children.count)
             right.setKey([], at: 0)
         }
-        for index in (cut..<node.count).reversed() { node.remove(at: index) }
+        node.removeEntries(from: cut)
         return node.isLeaf ? TreeNode.separator(left: last, right: first) : first
     }
 
@@ -200,9 +194,11 @@ final class TreeEditor {
         }
         top.insert([], [], at: 0)
         top.insert(separator, [], at: 1)
-        top.children = [
-            ChildPointer(node: left, address: nil, rows: root.rows - right.rows), right,
-        ]
+        top.insertChild(
+            ChildPointer(node: left, address: nil, rows: root.rows - right.rows),
+            at: 0
+        )
+        top.insertChild(right, at: 1)
         root.node = top
         root.level = top.level
     }
@@ -217,7 +213,7 @@ final class TreeEditor {
             let index = path[depth - 1].index
             if node.count == 0 {
                 parent.remove(at: index)
-                parent.children.remove(at: index)
+                parent.removeChildren(index..<index + 1)
                 if index == 0 && parent.count > 0 { parent.setKey([], at: 0) }
             } else if node.weight < splitWeight / 4 {
                 if index > 0 {
@@ -245,11 +241,11 @@ final class TreeEditor {
         target.appendEntries(of: second, from: 0, to: second.count)
         if !target.isLeaf {
             target.setKey(parent.key(left + 1), at: boundary)
-            target.children.append(contentsOf: second.children)
+            target.appendChildren(of: second, from: 0)
         }
-        parent.children[left].rows += parent.children[left + 1].rows
+        parent.addRows(Int(parent.child(left + 1).rows), at: left)
         parent.remove(at: left + 1)
-        parent.children.remove(at: left + 1)
+        parent.removeChildren(left + 1..<left + 2)
     }
 
     private func shrinkRoot() throws(EngineError) {

@@ -1,17 +1,18 @@
-// FENCE: one node of a B-tree in memory. Raw memory stays inside this file.
+// FENCE: one node of a B-tree in memory: who owns what, and how it changes. Raw memory.
 //
 // Invariants
-// - A node is one block: slots of 16 bytes grow from the front, entries grow from the back.
-//   slot  = first 8 key bytes as a big-endian number, entry offset (4), key length (4)
-//   entry = value length (4), key, value
-// - Slots are strictly ascending by key (memcmp, shorter first).
-// - An inner node has one child per slot. Slot i's key is a lower bound of child i's keys and an
-//   upper bound (exclusive) of child i-1's; slot 0's key is empty.
+// - The layout is that of `NodeView`, which reads it. This class owns the block, the array of
+//   children, and one reference to each child that it names by node.
 // - A node may change only in the transaction whose stamp it carries, before that transaction is
-//   published. After that it is read by any thread and never changes.
+//   published. After that it is read by any thread and never changes, but for `used`, an atomic.
+// - `place` and `rows` of a clean node are set before the node table shows it.
 //
-// Why raw memory: a lookup touches a few slots of one block and no reference count per entry.
+// Why raw memory: a lookup touches a few slots of one block and no reference count per entry. Why
+// exclusivity is not checked at run time: the second invariant says it, and a check costs more than
+// the access. So every function here reads or writes the words at once and calls nobody in between
+// but those that are told so (`with...`), and these hand out published nodes' bytes only.
 
+internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 
@@ -27,32 +28,35 @@ struct ChildPointer {
 }
 
 @safe final class TreeNode {
-    static let slotSize = 16
-    static let entryOverhead = 4
+    static let slotSize = 24
+    /// Keys up to this length stand in their slots.
+    static let slotKeyMax = 8
+    static let cleanStamp: UInt64 = 0
 
+    @exclusivity(unchecked) private var words: NodeView
+    /// The place of a clean node that is or was in the node table; else 0.
+    @exclusivity(unchecked) private var settledAt: UInt64 = 0
+    /// Entries below a settled inner node.
+    @exclusivity(unchecked) private var settledRows: UInt64 = 0
+    private let used = Atomic<Bool>(false)
     /// The transaction that made this node, or `cleanStamp` for a node decoded from the file.
     let stamp: UInt64
-    /// 0 for a leaf, the child's level plus 1 otherwise.
-    let level: Int
-    /// Number of entries.
-    private(set) var count = 0
-    /// Children, one per entry; empty in a leaf.
-    var children: ContiguousArray<ChildPointer> = []
-    /// Bytes of live entries, slots not counted.
-    private(set) var liveBytes = 0
-
-    private var base: UnsafeMutableRawPointer
-    private var capacity: Int
-    private var heapStart: Int
-
-    static let cleanStamp: UInt64 = 0
+    @exclusivity(unchecked) private var capacity: Int
+    @exclusivity(unchecked) private var heapStart: Int
+    @exclusivity(unchecked) private var live = 0
+    @exclusivity(unchecked) private var childCapacity = 0
 
     init(stamp: UInt64, level: Int, capacity: Int = 1024) {
         self.stamp = stamp
-        self.level = level
-        self.capacity = capacity
-        unsafe base = .allocate(byteCount: capacity, alignment: 16)
-        heapStart = capacity
+        unsafe self.capacity = capacity
+        unsafe heapStart = capacity
+        unsafe words = NodeView(
+            base: .allocate(byteCount: capacity, alignment: 16),
+            children: nil,
+            childCount: 0,
+            count: 0,
+            level: level
+        )
     }
 
     /// A copy that the transaction `stamp` may change, with room for `slack` bytes more.
@@ -61,332 +65,183 @@ struct ChildPointer {
     /// instead of one per entry. A small commit is mostly such copies.
     init(copying other: TreeNode, stamp: UInt64, slack: Int) {
         self.stamp = stamp
-        level = other.level
-        children = other.children
-        let entryBytes = other.capacity - other.heapStart
-        let isPacked = entryBytes - other.liveBytes > slack
-        let needed =
-            other.count * Self.slotSize + (isPacked ? other.liveBytes : entryBytes) + slack
-        capacity = (needed + 255) & ~255
-        unsafe base = .allocate(byteCount: capacity, alignment: 16)
-        heapStart = capacity
-        if isPacked {
-            appendEntries(of: other, from: 0, to: other.count)
-            return
-        }
-        heapStart = capacity - entryBytes
-        count = other.count
-        liveBytes = other.liveBytes
-        // Slots fill the front of both blocks and entries the back: `needed` has room for both.
-        unsafe base.copyMemory(from: other.base, byteCount: count * Self.slotSize)
-        unsafe (base + heapStart).copyMemory(
-            from: other.base + other.heapStart,
-            byteCount: entryBytes
+        let from = unsafe other.words
+        let entryBytes = unsafe other.capacity - other.heapStart
+        let isPacked = unsafe entryBytes - other.live > slack
+        let slotBytes = unsafe from.count * Self.slotSize
+        let needed = unsafe slotBytes + (isPacked ? other.live : entryBytes) + slack
+        let room = (needed + 255) & ~255
+        unsafe capacity = room
+        unsafe heapStart = room
+        unsafe words = NodeView(
+            base: .allocate(byteCount: room, alignment: 16),
+            children: nil,
+            childCount: 0,
+            count: 0,
+            level: from.level
         )
-        // Entries keep their distance from the block's end.
-        let shift = capacity - other.capacity
-        if shift == 0 { return }
-        for index in 0..<count {
-            unsafe base.storeBytes(
-                of: UInt32(truncatingIfNeeded: entryOffset(index) + shift),
-                toByteOffset: index * 16 + 8,
-                as: UInt32.self
+        if isPacked {
+            appendEntries(of: other, from: 0, to: unsafe from.count)
+        } else {
+            unsafe heapStart = room - entryBytes
+            unsafe words.count = from.count
+            unsafe live = other.live
+            // Slots fill the front of both blocks and the rest the back: `needed` has room for
+            // both.
+            unsafe words.base.copyMemory(from: from.base, byteCount: slotBytes)
+            unsafe (words.base + heapStart).copyMemory(
+                from: from.base + other.heapStart,
+                byteCount: entryBytes
             )
+            // What stands at the back keeps its distance from the block's end.
+            unsafe shiftOffsets(by: room - other.capacity)
         }
+        appendChildren(of: other, from: 0)
     }
 
     deinit {
-        // The block was allocated in init or grow and is owned by this node alone.
-        unsafe base.deallocate()
+        // The block and the children's array were allocated here and are owned by this node alone.
+        if let children = unsafe words.children {
+            for index in unsafe 0..<words.childCount { unsafe children[index].node?.release() }
+            unsafe children.deallocate()
+        }
+        unsafe words.base.deallocate()
     }
 
-    var isLeaf: Bool { level == 0 }
+    // MARK: What it is
 
-    /// What the node weighs against the split threshold and the cache budget, in bytes.
-    var weight: Int { liveBytes + count * Self.slotSize }
+    /// The words to read. Valid while the caller, or somebody for it, keeps the node.
+    @inline(__always) var view: NodeView { unsafe words }
+    /// Number of entries.
+    @inline(__always) var count: Int { unsafe words.count }
+    /// 0 for a leaf, the child's level plus 1 otherwise.
+    @inline(__always) var level: Int { unsafe words.level }
+    @inline(__always) var isLeaf: Bool { unsafe words.level == 0 }
+    /// Where a clean node's page is, once the node table knows it; else 0.
+    @inline(__always) var place: UInt64 { unsafe settledAt }
+
+    /// Bytes of live keys and values, slots not counted.
+    var liveBytes: Int { unsafe live }
+    /// What the node weighs against the split threshold, in bytes.
+    var weight: Int { unsafe live + words.count * Self.slotSize }
     /// Bytes of memory behind the node.
     var footprint: Int {
-        capacity + children.count * MemoryLayout<ChildPointer>.stride + 96
+        unsafe capacity + childCapacity * MemoryLayout<NodePointer>.stride + 144
     }
-    /// Entries of all leaves below (of this leaf itself).
+    /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.
     var rows: UInt64 {
         if isLeaf { return UInt64(count) }
-        var sum: UInt64 = 0
-        for child in children { sum += child.rows }
-        return sum
+        if place != 0 { return unsafe settledRows }
+        return unsafe words.rows(before: words.childCount)
     }
 
-    // MARK: Slots
-
-    @inline(__always) private func head(_ index: Int) -> UInt64 {
-        // Slots 0..<count lie inside the block (checked by every caller's index precondition).
-        unsafe base.load(fromByteOffset: index * 16, as: UInt64.self)
-    }
-    @inline(__always) private func entryOffset(_ index: Int) -> Int {
-        Int(unsafe base.load(fromByteOffset: index * 16 + 8, as: UInt32.self))
-    }
-    @inline(__always) private func keyLength(_ index: Int) -> Int {
-        Int(unsafe base.load(fromByteOffset: index * 16 + 12, as: UInt32.self))
-    }
-    @inline(__always) private func valueLength(_ index: Int) -> Int {
-        Int(unsafe base.loadUnaligned(fromByteOffset: entryOffset(index), as: UInt32.self))
-    }
-    @inline(__always) private func keyBytes(_ index: Int) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(start: base + entryOffset(index) + 4, count: keyLength(index))
-    }
-    @inline(__always) private func valueBytes(_ index: Int) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(
-            start: base + entryOffset(index) + 4 + keyLength(index),
-            count: valueLength(index)
-        )
-    }
-    private func setSlot(_ index: Int, head: UInt64, offset: Int, keyLength: Int) {
-        unsafe base.storeBytes(of: head, toByteOffset: index * 16, as: UInt64.self)
-        unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: offset),
-            toByteOffset: index * 16 + 8,
-            as: UInt32.self
-        )
-        unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: keyLength),
-            toByteOffset: index * 16 + 12,
-            as: UInt32.self
-        )
+    /// Fixes the place of a clean node. Before any other thread sees it.
+    func settle(at offset: UInt64) {
+        if place == offset { return }
+        precondition(place == 0 && stamp == Self.cleanStamp, "a clean node has one place")
+        unsafe settledRows = rows
+        unsafe settledAt = offset
     }
 
-    /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key.
-    @inline(__always) private static func head(of key: UnsafeRawBufferPointer) -> UInt64 {
-        if key.count >= 8 {
-            return UInt64(bigEndian: unsafe key.loadUnaligned(as: UInt64.self))
-        }
-        var result: UInt64 = 0
-        for index in 0..<key.count { result |= UInt64(unsafe key[index]) << UInt64(56 - 8 * index) }
-        return result
+    /// Notes that the node was read; written only when it is not noted yet.
+    @inline(__always) func markUsed() {
+        if !used.load(ordering: .relaxed) { used.store(true, ordering: .relaxed) }
     }
-
-    /// memcmp order, shorter first.
-    @inline(__always) private static func compare(
-        _ left: UnsafeRawBufferPointer,
-        _ right: UnsafeRawBufferPointer
-    ) -> Int {
-        let common = min(left.count, right.count)
-        var index = 0
-        while index + 8 <= common {
-            let a = UInt64(
-                bigEndian: unsafe left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            )
-            let b = UInt64(
-                bigEndian: unsafe right.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            )
-            if a != b { return a < b ? -1 : 1 }
-            index += 8
-        }
-        while index < common {
-            let a = unsafe left[index]
-            let b = unsafe right[index]
-            if a != b { return a < b ? -1 : 1 }
-            index += 1
-        }
-        return left.count == right.count ? 0 : (left.count < right.count ? -1 : 1)
-    }
-
-    // MARK: Search
-
-    /// Index of the first entry whose key is not below `key`, and whether it is equal.
-    /// - Complexity: O(log count).
-    func lowerBound(_ key: [UInt8]) -> (index: Int, isEqual: Bool) {
-        // The array's memory lives for the call; nothing keeps the pointer.
-        unsafe key.withUnsafeBytes { raw in unsafe lowerBound(raw) }
-    }
-
-    private func lowerBound(_ key: UnsafeRawBufferPointer) -> (index: Int, isEqual: Bool) {
-        let wanted = unsafe Self.head(of: key)
-        var low = firstSlot(notBelow: wanted)
-        // Only entries with the same first 8 bytes are left to tell apart.
-        var high = low
-        if low < count && head(low) == wanted {
-            high = wanted == .max ? count : firstSlot(notBelow: wanted + 1)
-        }
-        while low < high {
-            let middle = (low + high) / 2
-            let order = unsafe Self.compare(keyBytes(middle), key)
-            if order == 0 { return (middle, true) }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return (low, false)
-    }
-
-    /// Binary search over the heads alone; the loop's only branch is its count.
-    @inline(__always) private func firstSlot(notBelow wanted: UInt64) -> Int {
-        var first = 0
-        var length = count
-        while length > 0 {
-            let half = length / 2
-            let isBelow = head(first + half) < wanted
-            first = isBelow ? first + half + 1 : first
-            length = isBelow ? length - half - 1 : half
-        }
-        return first
-    }
-
-    /// Index of the entry whose key is the 8-byte `object`, or where it would stand.
-    func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
-        let index = firstSlot(notBelow: object.rawValue)
-        return (index, index < count && head(index) == object.rawValue && keyLength(index) == 8)
-    }
-
-    /// Index of the child that holds `key`: the last one whose lower bound is not above it.
-    func childIndex(for key: [UInt8]) -> Int {
-        let (index, isEqual) = lowerBound(key)
-        return isEqual ? index : max(index - 1, 0)
-    }
-
-    /// Index of the child that holds the 8-byte `object`.
-    func childIndex(object: ObjectID) -> Int {
-        // A separator of at most 8 bytes is not above the object exactly when its head is not.
-        let after =
-            object.rawValue == .max ? count : firstSlot(notBelow: object.rawValue + 1)
-        return max(after - 1, 0)
-    }
-
-    // MARK: Entries
-
-    /// The key of one entry, copied.
-    func key(_ index: Int) -> [UInt8] {
-        precondition(index < count)
-        return unsafe [UInt8](keyBytes(index))
-    }
-
-    /// The value of one entry, copied.
-    func value(_ index: Int) -> [UInt8] {
-        precondition(index < count)
-        return unsafe [UInt8](valueBytes(index))
-    }
-
-    /// Length of one entry's value.
-    func valueCount(_ index: Int) -> Int {
-        precondition(index < count)
-        return valueLength(index)
-    }
-
-    /// A row entry: the commit that wrote the row (LEB128 in front) and the row's bytes, copied.
-    /// Nil when the entry is not a row.
-    func row(_ index: Int) -> StoredRow? {
-        precondition(index < count)
-        let bytes = unsafe valueBytes(index)
-        var version: UInt64 = 0
-        var position = 0
-        while position < bytes.count && position < 10 {
-            let byte = unsafe bytes[position]
-            if position == 9 && byte > 1 { return nil }
-            version |= UInt64(byte & 0x7f) << UInt64(7 * position)
-            position += 1
-            if byte & 0x80 == 0 {
-                let row = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: bytes[position...]))
-                return StoredRow(version: CommitNumber(version), bytes: row)
-            }
-        }
-        return nil
-    }
-
-    /// The last 8 bytes of a key as an object ID; nil when the key is shorter.
-    func trailingObjectID(_ index: Int) -> ObjectID? {
-        precondition(index < count)
-        let key = unsafe keyBytes(index)
-        guard key.count >= 8 else { return nil }
-        let raw = unsafe key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self)
-        return ObjectID(UInt64(bigEndian: raw))
-    }
-
-    /// Orders one entry's key against `other` (memcmp, shorter first): below 0, 0, above 0.
-    func compareKey(_ index: Int, with other: [UInt8]) -> Int {
-        precondition(index < count)
-        return unsafe other.withUnsafeBytes { raw in unsafe Self.compare(keyBytes(index), raw) }
-    }
-
-    /// Whether one entry's key begins with `prefix`.
-    func keyHasPrefix(_ index: Int, _ prefix: [UInt8]) -> Bool {
-        precondition(index < count)
-        let key = unsafe keyBytes(index)
-        guard key.count >= prefix.count else { return false }
-        return unsafe prefix.withUnsafeBytes { raw in
-            unsafe Self.compare(
-                UnsafeRawBufferPointer(rebasing: key[0..<raw.count]),
-                raw
-            ) == 0
-        }
-    }
-
-    /// Calls `body` with the object IDs at the ends of the keys from `first` up to `last`.
-    /// False when a key is too short for one.
-    func appendObjectIDs(from first: Int, to last: Int, into list: inout [ObjectID]) -> Bool {
-        precondition(first <= last && last <= count)
-        for index in first..<last {
-            guard let object = trailingObjectID(index) else { return false }
-            list.append(object)
-        }
+    /// Forgets that; whether it was noted.
+    func clearUsed() -> Bool {
+        guard used.load(ordering: .relaxed) else { return false }
+        used.store(false, ordering: .relaxed)
         return true
     }
 
-    // MARK: Change
+    @inline(__always) func check(_ index: Int) {
+        precondition(index >= 0 && index < count, "an entry of the node")
+    }
+
+    // MARK: Changing entries. Children are the caller's business.
 
     /// Puts an entry in front of slot `index`. The caller found `index` by `lowerBound`.
     func insert(_ key: [UInt8], _ value: [UInt8], at index: Int) {
-        precondition(index <= count)
         unsafe key.withUnsafeBytes { key in
             unsafe value.withUnsafeBytes { value in unsafe insert(key, value, at: index) }
         }
     }
 
-    private func insert(
+    /// Neither key nor value may lie in this node's own block.
+    func insert(
         _ key: UnsafeRawBufferPointer,
         _ value: UnsafeRawBufferPointer,
         at index: Int
     ) {
-        let size = 4 + key.count + value.count
+        let count = self.count
+        precondition(index >= 0 && index <= count)
+        let keySize = key.count > Self.slotKeyMax ? key.count : 0
+        let size = keySize + value.count
         makeRoom(size + Self.slotSize)
-        let offset = heapStart - size
-        unsafe base.storeBytes(
-            of: UInt32(truncatingIfNeeded: value.count),
-            toByteOffset: offset,
-            as: UInt32.self
-        )
-        if let source = key.baseAddress {
-            unsafe (base + offset + 4).copyMemory(from: source, byteCount: key.count)
+        let base = unsafe words.base
+        let keyStart = unsafe heapStart - size
+        let valueStart = keyStart + keySize
+        if keySize > 0, let source = key.baseAddress {
+            unsafe (base + keyStart).copyMemory(from: source, byteCount: keySize)
         }
         if let source = value.baseAddress {
-            unsafe (base + offset + 4 + key.count).copyMemory(
-                from: source,
-                byteCount: value.count
-            )
+            unsafe (base + valueStart).copyMemory(from: source, byteCount: value.count)
         }
-        heapStart = offset
+        unsafe heapStart = keyStart
         if index < count {
-            // Overlapping move inside the slot area, which makeRoom kept free of entries.
-            unsafe (base + (index + 1) * 16).copyMemory(
-                from: base + index * 16,
-                byteCount: (count - index) * 16
+            // Overlapping move inside the slot area, which makeRoom kept free of the rest.
+            unsafe (base + (index + 1) * Self.slotSize).copyMemory(
+                from: base + index * Self.slotSize,
+                byteCount: (count - index) * Self.slotSize
             )
         }
-        setSlot(
-            index,
-            head: unsafe Self.head(of: key),
-            offset: offset,
-            keyLength: key.count
+        unsafe setSlot(
+            base + index * Self.slotSize,
+            head: NodeView.head(of: key),
+            key: (keyStart, key.count),
+            value: (valueStart, value.count)
         )
-        count += 1
-        liveBytes += size
+        unsafe words.count = count + 1
+        unsafe live += size
+    }
+
+    @inline(__always)
+    private func setSlot(
+        _ slot: UnsafeMutableRawPointer,
+        head: UInt64,
+        key: (start: Int, count: Int),
+        value: (start: Int, count: Int)
+    ) {
+        // Blocks and everything in them are below 4 GiB.
+        unsafe slot.storeBytes(of: head.bigEndian, as: UInt64.self)
+        unsafe slot.storeBytes(
+            of: UInt32(truncatingIfNeeded: key.start),
+            toByteOffset: 8,
+            as: UInt32.self
+        )
+        unsafe slot.storeBytes(
+            of: UInt32(truncatingIfNeeded: key.count),
+            toByteOffset: 12,
+            as: UInt32.self
+        )
+        unsafe slot.storeBytes(
+            of: UInt32(truncatingIfNeeded: value.start),
+            toByteOffset: 16,
+            as: UInt32.self
+        )
+        unsafe slot.storeBytes(
+            of: UInt32(truncatingIfNeeded: value.count),
+            toByteOffset: 20,
+            as: UInt32.self
+        )
     }
 
     /// Replaces the value of one entry.
     func setValue(_ value: [UInt8], at index: Int) {
-        precondition(index < count)
-        if valueLength(index) == value.count {
-            let start = entryOffset(index) + 4 + keyLength(index)
-            unsafe value.withUnsafeBytes { source in
-                guard let address = source.baseAddress else { return }
-                unsafe (base + start).copyMemory(from: address, byteCount: source.count)
-            }
+        check(index)
+        if unsafe words.valueLength(index) == value.count {
+            let target = unsafe UnsafeMutableRawBufferPointer(mutating: words.valueBytes(index))
+            unsafe value.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
             return
         }
         let key = key(index)
@@ -401,24 +256,30 @@ struct ChildPointer {
         insert(key, value, at: index)
     }
 
-    /// Takes one entry out. Children are the caller's business.
+    /// Takes one entry out.
     func remove(at index: Int) {
-        precondition(index < count)
-        liveBytes -= 4 + keyLength(index) + valueLength(index)
+        check(index)
+        let keyLength = unsafe words.keyLength(index)
+        unsafe live -= (keyLength > Self.slotKeyMax ? keyLength : 0) + words.valueLength(index)
         if index + 1 < count {
-            unsafe (base + index * 16).copyMemory(
-                from: base + (index + 1) * 16,
-                byteCount: (count - index - 1) * 16
+            unsafe (words.base + index * Self.slotSize).copyMemory(
+                from: words.base + (index + 1) * Self.slotSize,
+                byteCount: (words.count - index - 1) * Self.slotSize
             )
         }
-        count -= 1
+        unsafe words.count -= 1
     }
 
-    /// Copies entries of another node behind the last one. Children are the caller's business.
+    /// Takes the entries from `index` on out.
+    func removeEntries(from index: Int) {
+        while count > index { remove(at: count - 1) }
+    }
+
+    /// Copies entries of another node behind the last one.
     func appendEntries(of other: TreeNode, from first: Int, to last: Int) {
-        precondition(first <= last && last <= other.count)
+        precondition(first >= 0 && first <= last && last <= other.count && other !== self)
         for index in first..<last {
-            unsafe insert(other.keyBytes(index), other.valueBytes(index), at: count)
+            unsafe insert(other.words.keyBytes(index), other.words.valueBytes(index), at: count)
         }
     }
 
@@ -433,17 +294,16 @@ struct ChildPointer {
         precondition(prefix.upperBound <= source.count && suffix.upperBound <= source.count)
         precondition(value.upperBound <= source.count)
         let keyCount = prefix.count + suffix.count
-        let size = 4 + keyCount + value.count
+        let index = count
+        // The key is put together in front of the value, and stays there if it is long.
+        let size = keyCount + value.count
         makeRoom(size + Self.slotSize)
-        let offset = heapStart - size
-        let keyHead = unsafe source.withUnsafeBytes { raw in
-            unsafe base.storeBytes(
-                of: UInt32(truncatingIfNeeded: value.count),
-                toByteOffset: offset,
-                as: UInt32.self
-            )
+        let base = unsafe words.base
+        let keyStart = unsafe heapStart - size
+        let valueStart = keyStart + keyCount
+        let head = unsafe source.withUnsafeBytes { raw in
             guard let from = raw.baseAddress else { return UInt64(0) }
-            let target = unsafe base + offset + 4
+            let target = unsafe base + keyStart
             unsafe target.copyMemory(from: from + prefix.lowerBound, byteCount: prefix.count)
             unsafe (target + prefix.count).copyMemory(
                 from: from + suffix.lowerBound,
@@ -453,75 +313,170 @@ struct ChildPointer {
                 from: from + value.lowerBound,
                 byteCount: value.count
             )
-            return unsafe Self.head(of: UnsafeRawBufferPointer(start: target, count: keyCount))
+            return unsafe NodeView.head(of: UnsafeRawBufferPointer(start: target, count: keyCount))
         }
-        heapStart = offset
-        setSlot(count, head: keyHead, offset: offset, keyLength: keyCount)
-        count += 1
-        liveBytes += size
-        if count >= 2 {
-            return unsafe Self.compare(keyBytes(count - 2), keyBytes(count - 1)) < 0
-        }
-        return true
+        let isLong = keyCount > Self.slotKeyMax
+        unsafe heapStart = isLong ? keyStart : valueStart
+        unsafe setSlot(
+            base + index * Self.slotSize,
+            head: head,
+            key: (keyStart, keyCount),
+            value: (valueStart, value.count)
+        )
+        unsafe words.count = index + 1
+        unsafe live += isLong ? size : value.count
+        if index == 0 { return true }
+        return unsafe NodeView.compare(words.keyBytes(index - 1), words.keyBytes(index)) < 0
     }
 
-    /// Length of what the first and the last key begin with in common.
-    func commonPrefixCount() -> Int {
-        guard count > 0 else { return 0 }
-        let first = unsafe keyBytes(0)
-        let last = unsafe keyBytes(count - 1)
-        var length = 0
-        while length < first.count && length < last.count {
-            guard unsafe first[length] == last[length] else { break }
-            length += 1
-        }
-        return length
-    }
-
-    /// Appends parts of every entry to `bytes`: what `LeafPage` and `InnerPage` are made of.
-    func appendKeySuffixes(skipping prefix: Int, to bytes: inout [UInt8]) {
-        for index in 0..<count {
-            unsafe bytes.append(contentsOf: keyBytes(index)[prefix...])
-        }
-    }
-    /// Appends every value in order.
-    func appendValues(to bytes: inout [UInt8]) {
-        for index in 0..<count { unsafe bytes.append(contentsOf: valueBytes(index)) }
-    }
-    /// Length of one key.
-    func keyCount(_ index: Int) -> Int {
-        precondition(index < count)
-        return keyLength(index)
-    }
-
-    /// Makes `size` bytes free between slots and entries: packs the entries, or takes a new block.
+    /// Makes `size` bytes free between slots and the rest: packs the entries, or takes a new block.
     private func makeRoom(_ size: Int) {
-        if heapStart - count * Self.slotSize >= size { return }
-        let needed = count * Self.slotSize + liveBytes + size
-        let newCapacity = needed * 4 <= capacity * 3 ? capacity : (needed * 3 / 2 + 255) & ~255
+        let slotBytes = unsafe words.count * Self.slotSize
+        if unsafe heapStart - slotBytes >= size { return }
+        let needed = unsafe slotBytes + live + size
+        let newCapacity =
+            unsafe needed * 4 <= capacity * 3 ? capacity : (needed * 3 / 2 + 255) & ~255
+        let old = unsafe words
         let block = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
         var top = newCapacity
-        for index in 0..<count {
-            let length = 4 + keyLength(index) + valueLength(index)
-            top -= length
-            unsafe (block + top).copyMemory(from: base + entryOffset(index), byteCount: length)
-            unsafe block.storeBytes(of: head(index), toByteOffset: index * 16, as: UInt64.self)
-            unsafe block.storeBytes(
-                of: UInt32(truncatingIfNeeded: top),
-                toByteOffset: index * 16 + 8,
-                as: UInt32.self
-            )
-            unsafe block.storeBytes(
-                of: UInt32(truncatingIfNeeded: keyLength(index)),
-                toByteOffset: index * 16 + 12,
-                as: UInt32.self
+        for index in unsafe 0..<old.count {
+            let key = unsafe old.keyBytes(index)
+            let value = unsafe old.valueBytes(index)
+            top -= value.count
+            let valueStart = top
+            if let source = value.baseAddress {
+                unsafe (block + top).copyMemory(from: source, byteCount: value.count)
+            }
+            if key.count > Self.slotKeyMax, let source = key.baseAddress {
+                top -= key.count
+                unsafe (block + top).copyMemory(from: source, byteCount: key.count)
+            }
+            unsafe setSlot(
+                block + index * Self.slotSize,
+                head: old.head(index),
+                key: (top, key.count),
+                value: (valueStart, value.count)
             )
         }
-        unsafe base.deallocate()
-        unsafe base = block
-        capacity = newCapacity
-        heapStart = top
+        unsafe old.base.deallocate()
+        unsafe words.base = block
+        unsafe capacity = newCapacity
+        unsafe heapStart = top
     }
+
+    /// Moves the offsets in all slots.
+    private func shiftOffsets(by shift: Int) {
+        if shift == 0 { return }
+        for index in 0..<count {
+            for field in [8, 16] {
+                let place = index * Self.slotSize + field
+                let offset = unsafe words.base.load(fromByteOffset: place, as: UInt32.self)
+                unsafe words.base.storeBytes(
+                    of: UInt32(truncatingIfNeeded: Int(offset) + shift),
+                    toByteOffset: place,
+                    as: UInt32.self
+                )
+            }
+        }
+    }
+
+    // MARK: Changing children
+
+    /// Opens a gap of `gap` children at `index`, which the caller fills.
+    private func openChildren(at index: Int, _ gap: Int) -> UnsafeMutablePointer<NodePointer> {
+        let count = unsafe words.childCount
+        precondition(index >= 0 && index <= count && gap >= 0, "a place among the children")
+        let old = unsafe words.children
+        var target = unsafe old
+        if unsafe old == nil || count + gap > childCapacity {
+            let capacity = max(4, count + gap, count + gap > 8 ? count * 5 / 4 : 8)
+            unsafe target = .allocate(capacity: capacity)
+            unsafe childCapacity = capacity
+            if let old = unsafe old { unsafe target?.update(from: old, count: index) }
+        }
+        guard let target = unsafe target else { preconditionFailure("just allocated") }
+        if let old = unsafe old {
+            // Behind the gap; inside one block the move overlaps, which `update` allows.
+            unsafe (target + index + gap).update(from: old + index, count: count - index)
+            if unsafe old != target { unsafe old.deallocate() }
+        }
+        unsafe words.children = target
+        unsafe words.childCount = count + gap
+        return unsafe target + index
+    }
+
+    /// Puts a child in front of the one at `index`.
+    func insertChild(_ child: ChildPointer, at index: Int) {
+        let place = unsafe openChildren(at: index, 1)
+        unsafe place.pointee = NodePointer(child)
+        _ = unsafe place.pointee.node?.retain()
+    }
+
+    /// Appends the children of another node from `first` on.
+    func appendChildren(of other: TreeNode, from first: Int) {
+        guard let source = unsafe other.words.children else { return }
+        let gap = unsafe other.words.childCount - first
+        let place = unsafe openChildren(at: words.childCount, gap)
+        unsafe place.update(from: source + first, count: gap)
+        for index in 0..<gap { _ = unsafe place[index].node?.retain() }
+    }
+
+    /// Takes the children of a range out.
+    func removeChildren(_ range: Range<Int>) {
+        let count = unsafe words.childCount
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        guard let children = unsafe words.children else { return }
+        let dead = unsafe range.compactMap { unsafe children[$0].node }
+        unsafe (children + range.lowerBound).update(
+            from: children + range.upperBound,
+            count: count - range.upperBound
+        )
+        unsafe words.childCount = count - range.count
+        for index in unsafe dead.indices { unsafe dead[index].release() }
+    }
+
+    /// Adds to the rows below a child.
+    func addRows(_ count: Int, at index: Int) {
+        let child = unsafe words.child(index)
+        unsafe child.pointee.rows = child.pointee.rows &+ UInt64(bitPattern: Int64(count))
+    }
+
+    /// One child, with a reference.
+    func child(_ index: Int) -> ChildPointer { unsafe words.child(index).pointee.child }
+
+    fileprivate func setChild(_ child: ChildPointer, at index: Int) {
+        let place = unsafe words.child(index)
+        let old = unsafe place.pointee.node
+        let new = unsafe NodePointer(child)
+        _ = unsafe new.node?.retain()
+        unsafe place.pointee = new
+        unsafe old?.release()
+    }
+
+    /// Makes `node` the child at `index`, in memory only; its rows stay as they are.
+    func setChild(_ node: TreeNode, at index: Int) {
+        unsafe setChild(
+            ChildPointer(node: node, address: nil, rows: words.child(index).pointee.rows),
+            at: index
+        )
+    }
+}
+
+/// The children of a node, with references: for whoever writes or checks whole trees.
+struct NodeChildren: RandomAccessCollection {
+    fileprivate let node: TreeNode
+
+    var startIndex: Int { 0 }
+    var endIndex: Int { unsafe node.view.childCount }
+    subscript(index: Int) -> ChildPointer {
+        get { node.child(index) }
+        nonmutating set { node.setChild(newValue, at: index) }
+    }
+}
+
+extension TreeNode {
+    /// One per entry of an inner node; empty in a leaf.
+    var children: NodeChildren { NodeChildren(node: self) }
 }
 
 extension TreeNode {

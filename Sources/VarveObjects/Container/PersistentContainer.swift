@@ -21,6 +21,7 @@ public final class PersistentContainer: Sendable {
     let place: String
     let counters = ObjectCounters()
     let pins = PinTable()
+    let registries = RegistryList()
     let feed: CommitFeed
     let workers: WorkerPool
     private let closing = Mutex<Closing>(Closing())
@@ -281,7 +282,7 @@ public final class PersistentContainer: Sendable {
             storePasses: records.storePasses,
             rowsScanned: records.rowsScanned,
             entriesScanned: records.entriesScanned,
-            registeredObjects: counters.registered.load(ordering: .relaxed),
+            registeredObjects: registries.objects,
             realisedObjects: counters.realised.load(ordering: .relaxed),
             contexts: counters.contexts.load(ordering: .relaxed),
             pins: pins.pins,
@@ -296,7 +297,7 @@ public final class PersistentContainer: Sendable {
 
     /// How many contexts have an object registered: the reference count of its row (R1).
     public func referenceCount(of id: ManagedObjectID) -> Int {
-        id.store == identity ? store.rowCache.referenceCount(of: id.object) : 0
+        id.store == identity ? registries.references(id.object) : 0
     }
 
     // MARK: For contexts
@@ -325,7 +326,14 @@ public final class PersistentContainer: Sendable {
         }
     }
 
-    func check<Entity>(_ id: TypedObjectID<Entity>) throws(StoreError) -> EntityModel {
+    @usableFromInline func check<Entity>(
+        _ id: TypedObjectID<Entity>
+    ) throws(StoreError) -> EntityModel {
+        if id.objectID.store == identity, let model = schema.entity(of: Entity.self),
+            model.record.id == id.objectID.entity
+        {
+            return model
+        }
         let model = try check(id.objectID)
         guard model.name == Entity.entityName else {
             throw StoreError.wrongEntity(id.objectID, Entity.entityName)

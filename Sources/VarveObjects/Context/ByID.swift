@@ -1,7 +1,7 @@
 // Objects by their IDs: registered, promised, existing (F10).
 
-import VarveBase
-import VarveRecords
+public import VarveBase
+public import VarveRecords
 
 extension ManagedObjectContext {
     /// The object with that ID if it lives in this context. No I/O.
@@ -35,32 +35,53 @@ extension ManagedObjectContext {
 
     /// The object with that ID, filled; nil if this commit has no such row. Reads it if it must.
     /// - Throws: `foreignID`, `wrongEntity`, `unknownEntity`, and what a failed read throws.
-    public func existingObject<Entity>(with id: TypedObjectID<Entity>) throws -> Entity? {
+    @inlinable public func existingObject<Entity>(
+        with id: TypedObjectID<Entity>
+    ) throws -> Entity? {
         let model = try container.check(id)
-        return try existing(id.objectID.object, model) as? Entity
+        let number = id.objectID.object
+        if let known = core.registry.find(number, entity: model.number, as: Entity.self) {
+            return try isExisting(known) ? known : nil
+        }
+        guard let row = try pinnedRow(number, model) else { return nil }
+        let object: Entity = makeObject(number, model, row: row)
+        noteFilled([], 1)
+        object.awakeFromFetch()
+        return object
     }
 
     /// The object with that ID, filled; nil if this commit has no such row. Reads it if it must.
     public func existingObject(with id: ManagedObjectID) throws -> (any ManagedObject)? {
-        try existing(id.object, try container.check(id))
-    }
-
-    private func existing(
-        _ id: ObjectID,
-        _ model: EntityModel
-    ) throws(StoreError) -> (any ManagedObject)? {
-        if let object = registered(id), object.storage.model === model {
-            if object.isInserted { return object }
-            if object.isDeleted || object.storage.state.contains(.invalid) { return nil }
-            if !object.isFault { return object }
+        let model = try container.check(id)
+        if let object = registered(id.object), object.storage.model === model {
+            return try isExisting(object) ? object : nil
         }
-        let snapshot = try currentSnapshot()
-        let row = try container.translating { () throws(RecordError) in
-            try snapshot.row(model.record.id, id, pin: true)
-        }
-        guard let row else { return nil }
-        let object = object(id, model)
+        guard let row = try pinnedRow(id.object, model) else { return nil }
+        let object = object(id.object, model)
         take(row, for: object)
         return object
+    }
+
+    /// Whether a living object has a row, or will have; fills it.
+    @usableFromInline func isExisting(_ object: any ManagedObject) throws(StoreError) -> Bool {
+        if object.isInserted { return true }
+        if object.isDeleted || object.storage.state.contains(.invalid) { return false }
+        if !object.isFault { return true }
+        guard let row = try pinnedRow(object.storage.object, object.storage.model) else {
+            return false
+        }
+        take(row, for: object)
+        return true
+    }
+
+    /// The row of an object, pinned; nil if this commit has none.
+    @usableFromInline func pinnedRow(
+        _ id: ObjectID,
+        _ model: EntityModel
+    ) throws(StoreError) -> CachedRow? {
+        let snapshot = try currentSnapshot()
+        return try container.translating { () throws(RecordError) in
+            try snapshot.row(model.record.id, id, pin: true)
+        }
     }
 }

@@ -7,61 +7,62 @@ import VarveRecords
 /// Shared by a context and its objects. It lives as long as one of them.
 @usableFromInline final class ContextCore {
     let container: PersistentContainer
-    let releases: ReleaseQueue
+    /// The context's living objects.
+    @usableFromInline let registry = ObjectRegistry()
     /// Nil once the context is gone; its objects then keep the values they have.
     weak var context: ManagedObjectContext?
     /// Whether getters tell observers. On for the view context.
     @usableFromInline let observes: Bool
+    /// The next token of an object; 0 is none.
+    @safe @exclusivity(unchecked) private var token: UInt32 = 1
 
     init(container: PersistentContainer, observes: Bool) {
         self.container = container
         self.observes = observes
-        self.releases = ReleaseQueue(container.store.rowCache, container.counters)
+        container.registries.add(registry)
+    }
+
+    deinit { container.registries.remove(registry) }
+
+    /// Takes tokens for so many objects; returns the first.
+    @usableFromInline func takeTokens(_ count: Int) -> UInt32 {
+        let first = token
+        token &+= UInt32(truncatingIfNeeded: count)
+        return first
+    }
+
+    /// The end of an object, on any thread.
+    func objectDied(_ object: ObjectID, _ token: UInt32, _ row: CachedRow?) {
+        registry.remove(object, token: token)
+        guard let row else { return }
+        container.store.rowCache.unpin(row)
+        container.counters.realised.subtract(1, ordering: .relaxed)
     }
 }
 
-/// Takes dying objects out of the row cache at once, from any thread, and remembers their IDs until
-/// the context cleans its table.
-final class ReleaseQueue: Sendable {
-    private let rowCache: RowCache
-    private let counters: ObjectCounters
-    private let dead = Mutex<[ObjectID]>([])
-    private let count = Atomic<Int>(0)
+/// The registries of a container's contexts, for figures over all of them.
+final class RegistryList: Sendable {
+    private let registries = Mutex<[ObjectIdentifier: ObjectRegistry]>([:])
 
-    init(_ rowCache: RowCache, _ counters: ObjectCounters) {
-        self.rowCache = rowCache
-        self.counters = counters
+    func add(_ registry: ObjectRegistry) {
+        registries.withLock { $0[ObjectIdentifier(registry)] = registry }
     }
 
-    /// Called on any thread.
-    func objectDied(_ object: ObjectID, _ row: CachedRow?, isListed: Bool) {
-        objectLeft(object, row)
-        guard isListed else { return }
-        dead.withLock { $0.append(object) }
-        count.add(1, ordering: .relaxed)
+    func remove(_ registry: ObjectRegistry) {
+        registries.withLock { $0[ObjectIdentifier(registry)] = nil }
     }
 
-    /// Takes an object out of the row cache's and the container's counts.
-    func objectLeft(_ object: ObjectID, _ row: CachedRow?) {
-        rowCache.leave(object, row)
-        if row != nil { counters.realised.subtract(1, ordering: .relaxed) }
-        counters.registered.subtract(1, ordering: .relaxed)
-    }
+    /// Objects alive, over all contexts.
+    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
-    /// The objects that died since the last call.
-    func drain() -> [ObjectID] {
-        guard count.load(ordering: .relaxed) > 0 else { return [] }
-        return dead.withLock { dead in
-            count.subtract(dead.count, ordering: .relaxed)
-            defer { dead = [] }
-            return dead
-        }
+    /// How many contexts have an object.
+    func references(_ id: ObjectID) -> Int {
+        registries.withLock { $0.values.count { $0.contains(id) } }
     }
 }
 
-/// Objects alive, over all contexts of a container.
+/// Counters over all contexts of a container.
 final class ObjectCounters: Sendable {
-    let registered = Atomic<Int>(0)
     let realised = Atomic<Int>(0)
     let contexts = Atomic<Int>(0)
     let blobBytesRead = Atomic<Int>(0)

@@ -3,15 +3,14 @@
 // Invariants
 // - Everything a context reads comes from one commit, `snapshot`, until save, merge, `advance`,
 //   `refreshAllObjects` or `reset` moves it (G1).
-// - `table` holds objects weakly; `changed` holds inserted, changed and deleted ones strongly (R2).
-//   A weak reference makes each retain of its object slower for good, so a new object enters
-//   `table` only when its save is over and somebody else still holds it.
+// - `core.registry` knows every living object and keeps none; `changed` holds inserted, changed and
+//   deleted ones strongly (R2).
 // - While one reference to an object lives, its ID leads to that instance (F6).
 // - An object and its context have the same isolation: neither is Sendable.
 
 import Synchronization
 public import VarveBase
-import VarveRecords
+public import VarveRecords
 
 /// A working set of managed objects that sees one commit of the store, with unsaved edits of its
 /// own.
@@ -25,20 +24,19 @@ public final class ManagedObjectContext {
     /// Whether commits of others are merged without being asked for. On for the view context.
     public internal(set) var automaticallyMergesChanges = false
 
-    let core: ContextCore
-    var table = ObjectTable()
-    var changed: [ObjectID: any ManagedObject] = [:]
+    @usableFromInline let core: ContextCore
+    @safe @exclusivity(unchecked) var changed: [ObjectID: any ManagedObject] = [:]
     /// Grows whenever an object enters `changed`.
     var changedEntries = 0
     var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var deletesToProcess: [ObjectID] = []
     var denials: [(owner: any ManagedObject, slot: Int)] = []
     var pendingBlobs: [BlobReference: Blob] = [:]
-    var failures: [ObjectID: StoreError] = [:]
+    @safe @exclusivity(unchecked) var failures: [ObjectID: StoreError] = [:]
     var failureList: [ReadFailure] = []
     var misuse: StoreError?
     var cancellation: CancellationFlag?
-    private var pinned: RecordSnapshot?
+    @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     private let pinToken: Int
 
     init(container: PersistentContainer, author: String, label: String, observes: Bool = false) {
@@ -76,72 +74,107 @@ public final class ManagedObjectContext {
         return snapshot
     }
 
-    // MARK: Table of objects
+    // MARK: Living objects
 
     /// The living object with that ID.
     func registered(_ id: ObjectID) -> (any ManagedObject)? {
-        if let object = table[id] { return object }
-        return changed.isEmpty ? nil : changed[id]
+        guard let (object, entity) = core.registry.find(id) else { return nil }
+        return container.schema.entities[entity].cast(object)
     }
 
-    /// The living object with that ID, or a new fault. The row cache counts it once.
+    /// The living object with that ID, or a new fault.
     func object(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
         if let object = registered(id) { return object }
-        container.store.rowCache.register(id)
-        return makeFault(id, model)
-    }
-
-    /// One object per ID, in the same order; new ones are faults.
-    func objects<Entity: ManagedObject>(_ ids: [ObjectID], _ model: EntityModel) -> [Entity] {
-        cleanTable()
-        var objects: [Entity] = []
-        objects.reserveCapacity(ids.count)
-        var made: [ObjectID] = []
-        let isFresh = table.isEmpty && changed.isEmpty
-        table.reserve(ids.count)
-        for id in ids {
-            if !isFresh, let object = registered(id) as? Entity {
-                objects.append(object)
-                continue
-            }
-            let object = Entity(
-                storage: ObjectStorage(core: core, model: model, object: id, state: .listed)
-            )
-            table.insert(object, at: id)
-            objects.append(object)
-            if !isFresh { made.append(id) }
-        }
-        let new = isFresh ? ids : made
-        container.store.rowCache.register(new)
-        container.counters.registered.add(new.count, ordering: .relaxed)
-        return objects
-    }
-
-    private func makeFault(_ id: ObjectID, _ model: EntityModel) -> any ManagedObject {
         func make<Entity: ManagedObject>(_: Entity.Type) -> any ManagedObject {
-            Entity(
-                storage: ObjectStorage(core: core, model: model, object: id, state: .listed)
-            )
+            makeObject(id, model, row: nil) as Entity
         }
-        cleanTable()
-        let object = make(model.type)
-        table.insert(object, at: id)
-        container.counters.registered.add(1, ordering: .relaxed)
+        return make(model.type)
+    }
+
+    /// A new object, filled if it gets a pinned row.
+    @inlinable func makeObject<Entity: ManagedObject>(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        row: CachedRow?
+    ) -> Entity {
+        let token = core.takeTokens(1)
+        let object = Entity(
+            storage: ObjectStorage(core: core, model: model, object: id, token: token, row: row)
+        )
+        core.registry.insert(object, id, entity: model.number, token: token)
         return object
     }
 
-    /// Forgets objects that died. An ID that has a new object by now keeps it.
-    func cleanTable() {
-        for id in core.releases.drain() { table.removeDead(id) }
+    /// One object per ID, in the same order; no ID may come twice. New ones are faults, or filled
+    /// where there is a row; `rows` has one element per ID, pinned, or none at all.
+    @inlinable func objects<Entity: ManagedObject>(
+        _ ids: [ObjectID],
+        _ model: EntityModel,
+        rows: [CachedRow?] = []
+    ) -> [Entity] {
+        let known = core.registry.find(ids, entity: model.number)
+        let token = core.takeTokens(ids.count)
+        let core = core
+        var objects: [Entity] = []
+        objects.reserveCapacity(ids.count)
+        for index in ids.indices {
+            if let known, known[index] != 0 {
+                objects.append(ObjectRegistry.take(known[index], as: Entity.self))
+                continue
+            }
+            objects.append(
+                Entity(
+                    storage: ObjectStorage(
+                        core: core,
+                        model: model,
+                        object: ids[index],
+                        token: token &+ UInt32(truncatingIfNeeded: index),
+                        row: rows.isEmpty ? nil : rows[index]
+                    )
+                )
+            )
+        }
+        core.registry.insert(
+            objects,
+            ids,
+            entity: model.number,
+            firstToken: token,
+            isNew: { (known?[$0] ?? 0) == 0 }
+        )
+        if rows.isEmpty { return objects }
+        var filled = 0
+        for index in ids.indices {
+            guard let row = rows[index] else { continue }
+            if (known?[index] ?? 0) == 0 {
+                filled += 1
+                objects[index].awakeFromFetch()
+            } else {
+                giveRow(row, to: objects[index])
+            }
+        }
+        noteFilled(ids, filled)
+        return objects
+    }
+
+    /// Counts objects that were made with their rows.
+    @usableFromInline func noteFilled(_ ids: [ObjectID], _ filled: Int) {
+        container.counters.realised.add(filled, ordering: .relaxed)
+        if failures.isEmpty { return }
+        for id in ids where registered(id)?.isFault == false { failures[id] = nil }
+    }
+
+    /// Gives a pinned row to an object that was there before.
+    @usableFromInline func giveRow(_ row: CachedRow, to object: any ManagedObject) {
+        if object.isInserted {
+            container.store.rowCache.unpin(row)
+        } else {
+            take(row, for: object)
+        }
     }
 
     /// All living objects, by ID.
     var livingObjects: [any ManagedObject] {
-        cleanTable()
-        let listed = table.all
-        let new = changed.filter { $0.value.isInserted && table[$0.key] == nil }
-        if new.isEmpty { return listed }
-        return (listed + new.values).sorted { $0.storage.object < $1.storage.object }
+        core.registry.all.map { container.schema.entities[$0.entity].cast($0.object) }
     }
 
     // MARK: New objects
@@ -154,16 +187,16 @@ public final class ManagedObjectContext {
             core: core,
             model: model,
             object: container.store.allocateObjectIDs(1),
-            state: .inserted
+            state: .inserted,
+            token: core.takeTokens(1)
         )
     }
 
     func registerInserted(_ object: some ManagedObject) {
-        cleanTable()
         let id = object.storage.object
-        object.storage.edits = ObjectEdits(values: object.storage.model.makeInsertValues())
-        container.store.rowCache.register(id)
-        container.counters.registered.add(1, ordering: .relaxed)
+        let model = object.storage.model
+        object.storage.edits = ObjectEdits(values: model.makeInsertValues())
+        core.registry.insert(object, id, entity: model.number, token: object.storage.token)
         noteChanged(object, id)
     }
 

@@ -26,8 +26,12 @@ extension ManagedObjectContext {
             )
         }
         let snapshot = try currentSnapshot()
+        // A fault of a list brings those behind it along: they are likely to be asked for next.
+        let registry = core.registry
         let row = try container.translating { () throws(RecordError) in
-            try snapshot.row(model.record.id, id, pin: true)
+            try snapshot.row(model.record.id, id, pin: true) {
+                registry.followers(of: id, limit: Self.readAheadMax)
+            }
         }
         guard let row else {
             throw StoreError(
@@ -42,6 +46,9 @@ extension ManagedObjectContext {
         }
         take(row, for: object)
     }
+
+    /// Rows that a fault of a list reads beside its own, at most.
+    private static var readAheadMax: Int { 127 }
 
     /// Puts a pinned row into a fault.
     func take(_ row: CachedRow, for object: any ManagedObject) {

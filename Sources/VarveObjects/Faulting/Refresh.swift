@@ -65,7 +65,6 @@ extension ManagedObjectContext {
     public func reset() {
         rollback()
         for object in livingObjects { invalidate(object) }
-        table = ObjectTable()
         snapshot = nil
     }
 
@@ -87,7 +86,6 @@ extension ManagedObjectContext {
         object.storage.related = nil
         object.storage.state = .invalid
         let id = object.storage.object
-        core.releases.objectLeft(id, row)
-        table.remove(id)
+        core.objectDied(id, object.storage.token, row)
     }
 }

@@ -5,17 +5,34 @@
 //   otherwise.
 // - The order is total, so a request gives the same list whichever way it is read.
 
-import VarveBase
-import VarveRecords
+public import VarveBase
+public import VarveRecords
 
 extension ManagedObjectContext {
     /// The objects that a request asks for, as faults unless it says `returningFaults(false)`.
     ///
-    /// Rows are read into the row cache in the order of the result, up to its budget.
+    /// Faults cost no read. The first one that is filled reads those behind it in the list too, 128
+    /// at most and no more than the row cache's budget holds.
     /// - Complexity: O(result) with an index that fits, else O(objects of the entity).
     /// - Throws: `unsupportedPredicate`, `unknownAttribute`, `invalidRequest`, `invalidCursor`,
     ///   `damaged`, `ioFailed`, `closed`.
-    public func fetch<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity] {
+    @inlinable public func fetch<Entity>(
+        _ descriptor: FetchDescriptor<Entity>
+    ) throws -> [Entity] {
+        // 1. pin, 2. plan, 3. scan, 4. overlay, 5. window, 6. loadRows: IDs, and rows if wanted.
+        let found = try find(descriptor)
+        // 7. unique: one object per ID and context, as a fault or with its row pinned.
+        let objects: [Entity] = self.objects(found.ids, found.model, rows: found.pinnedRows)
+        // 8. prefetch: each relationship in one pass.
+        if found.prefetches { try prefetch(found, for: objects) }
+        // 9. hand over.
+        return objects
+    }
+
+    /// Steps 1 to 6 of a fetch.
+    @usableFromInline func find<Entity>(
+        _ descriptor: FetchDescriptor<Entity>
+    ) throws -> FoundObjects<Entity> {
         // 1. pin: the context's snapshot; a read never sees two commits.
         let snapshot = try currentSnapshot()
         // 2. plan: names become numbers, the request is checked.
@@ -25,16 +42,23 @@ extension ManagedObjectContext {
         let ids = try orderedIDs(plan, snapshot)
         // 6. loadRows: row cache first; misses are read together.
         let rows = try loadRows(ids, plan, snapshot)
-        // 7. unique: one object per ID and context, as a fault or with its row pinned.
-        let objects: [Entity] = self.objects(ids, plan.model)
-        if !descriptor.returnsFaults { fill(objects, with: rows) }
-        // 8. prefetch: each relationship in one pass.
-        if !plan.prefetch.isEmpty {
-            let related = try prefetch(plan.prefetch, plan.model, ids, rows, snapshot)
-            for object in objects { related.give(to: object) }
-        }
-        // 9. hand over.
-        return objects
+        return FoundObjects(ids: ids, plan: plan, rows: rows, snapshot: snapshot)
+    }
+
+    /// Step 8 of a fetch.
+    @usableFromInline func prefetch<Entity>(
+        _ found: FoundObjects<Entity>,
+        for objects: [Entity]
+    ) throws {
+        let plan = found.plan
+        let related = try prefetch(
+            plan.prefetch,
+            plan.model,
+            found.ids,
+            found.rows,
+            found.snapshot
+        )
+        for object in objects { related.give(to: object) }
     }
 
     /// The list of a request, evaluated once; rows are read in batches of `size` when they are
@@ -131,24 +155,24 @@ extension ManagedObjectContext {
             if !plan.descriptor.returnsFaults {
                 return try snapshot.rows(entity, ids, pin: true)
             }
-            if !plan.prefetch.isEmpty { return try snapshot.rows(entity, ids) }
-            try snapshot.cacheRows(entity, ids)
-            return []
+            // Faults without relationships to fill need no row yet; see `fill`.
+            return plan.prefetch.isEmpty ? [] : try snapshot.rows(entity, ids)
         }
     }
+}
 
-    private func fill(_ objects: [some ManagedObject], with rows: [CachedRow?]) {
-        // Indices: generic sequences of an unknown entity would look their types up at each step.
-        for index in rows.indices {
-            guard let row = rows[index] else { continue }
-            let object = objects[index]
-            if object.isInserted {
-                container.store.rowCache.unpin(row)
-            } else {
-                take(row, for: object)
-            }
-        }
-    }
+/// What a request found, before it becomes objects.
+@usableFromInline struct FoundObjects<Entity: ManagedObject> {
+    @usableFromInline let ids: [ObjectID]
+    let plan: FetchPlan<Entity>
+    /// One per ID, or none at all; pinned if the objects are to be filled.
+    let rows: [CachedRow?]
+    let snapshot: RecordSnapshot
+
+    @usableFromInline var model: EntityModel { plan.model }
+    /// The rows that new objects begin with.
+    @usableFromInline var pinnedRows: [CachedRow?] { plan.descriptor.returnsFaults ? [] : rows }
+    @usableFromInline var prefetches: Bool { !plan.prefetch.isEmpty }
 }
 
 /// A page of a request.

@@ -56,7 +56,7 @@ extension ManagedObject {
     /// None.
     public static var uniqueConstraints: [EntityConstraint] { [] }
     /// Nothing to check.
-    public func validate(_ report: inout ValidationReport) {}
+    public func validate(_ report: inout ValidationReport) { report.isByDefault = true }
     /// Nothing to do.
     public func awakeFromInsert() {}
     /// Nothing to do.

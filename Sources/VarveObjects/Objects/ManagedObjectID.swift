@@ -14,7 +14,7 @@ public struct ManagedObjectID: Hashable, Sendable {
     /// Number of the entity in that store.
     let entity: EntityID
     /// Number of the object in that store.
-    let object: ObjectID
+    @usableFromInline let object: ObjectID
 
     init(store: UUIDValue, entity: EntityID, object: ObjectID) {
         self.store = store

@@ -1,8 +1,10 @@
-// What every managed object holds: its identity, its row, its edits. One allocation per object.
+// FENCE: what every managed object holds: its identity, its row, its edits. One allocation.
 //
 // Invariants
+// - `model` is not counted: the container keeps its models, and `core` keeps the container.
 // - `row` is pinned in the row cache exactly as long as it stands here.
-// - `deinit` may run on any thread, so it touches only what is Sendable: the release queue.
+// - `deinit` may run on any thread, so it touches only what is Sendable: the registry, the row
+//   cache.
 // - `edits` of an inserted object hold a value for every column; those of another one only what
 //   changed.
 
@@ -15,7 +17,7 @@ public import VarveRecords
 /// no members for apps.
 public struct ObjectStorage: ~Copyable {
     @usableFromInline let core: ContextCore
-    @usableFromInline let model: EntityModel
+    private unowned(unsafe) let uncountedModel: EntityModel
     @usableFromInline let object: ObjectID
     @usableFromInline var row: CachedRow?
     @usableFromInline var edits: ObjectEdits?
@@ -24,17 +26,35 @@ public struct ObjectStorage: ~Copyable {
     /// Made at the first read in an observing context.
     var observation: ObjectObservation?
     var state: ObjectState
+    /// Tells this object from others that its ID led to; 0: it is in no registry.
+    let token: UInt32
 
-    init(core: ContextCore, model: EntityModel, object: ObjectID, state: ObjectState = []) {
+    @usableFromInline init(
+        core: ContextCore,
+        model: EntityModel,
+        object: ObjectID,
+        state: ObjectState = [],
+        token: UInt32 = 0,
+        row: CachedRow? = nil
+    ) {
         self.core = core
-        self.model = model
+        // The core's container has it as long as the core lives.
+        unsafe uncountedModel = model
         self.object = object
         self.state = state
+        self.token = token
+        self.row = row
     }
 
     deinit {
         if state.contains(.invalid) { return }
-        core.releases.objectDied(object, row, isListed: state.contains(.listed))
+        core.objectDied(object, token, row)
+    }
+
+    /// The object's entity.
+    @usableFromInline var model: EntityModel {
+        // The core's container has it as long as the core lives.
+        unsafe uncountedModel
     }
 
     /// The row and the column behind a slot, whoever observes; nil for a fault or with edits.
@@ -68,8 +88,6 @@ public struct ObjectStorage: ~Copyable {
     static let gone = ObjectState(rawValue: 8)
     /// Its context was reset, or its insertion rolled back.
     static let invalid = ObjectState(rawValue: 16)
-    /// Stands in the context's table of objects.
-    static let listed = ObjectState(rawValue: 32)
 }
 
 /// Unsaved values of one object, by slot.

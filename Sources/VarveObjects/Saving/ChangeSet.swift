@@ -23,6 +23,12 @@ struct ChangeSet {
 extension ManagedObjectContext {
     /// Throws when nothing may be saved at all: read-only, closed, objects of two contexts joined.
     func checkSavable() throws(StoreError) {
+        try checkWritable()
+        if let misuse { throw misuse }
+    }
+
+    /// Throws when the store may not be written.
+    func checkWritable() throws(StoreError) {
         if container.options.isReadOnly {
             throw StoreError(
                 .readOnly,
@@ -31,7 +37,6 @@ extension ManagedObjectContext {
                 suggestion: "Open it without isReadOnly to write."
             )
         }
-        if let misuse { throw misuse }
     }
 
     /// Runs delete rules and calls `willSave`, which may change more objects, until nothing is

@@ -58,23 +58,8 @@ extension ManagedObjectContext {
         var kept: [ObjectID: any ManagedObject] = [:]
         for (id, object) in changed where object.hasChanges { kept[id] = object }
         changed = kept
-        var inserted = changes.inserted.map { $0 as AnyObject }
         changes = ChangeSet()
-        listLiving(&inserted)
         try takeNewRows(of: written, own)
-    }
-
-    /// Of the objects that were new, those that somebody else holds enter the table; the others
-    /// end.
-    private func listLiving(_ objects: inout [AnyObject]) {
-        for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
-            guard let object = objects[index] as? any ManagedObject,
-                !object.storage.state.contains(.listed)
-            else { continue }
-            object.storage.state.insert(.listed)
-            table.insert(object, at: object.storage.object)
-        }
-        objects = []
     }
 
     private func takeNewRows(

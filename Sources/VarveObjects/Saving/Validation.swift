@@ -8,6 +8,8 @@ public struct ValidationReport {
     let entity: String
     let object: ManagedObjectID
     private(set) var failures: [StoreError.Detail] = []
+    /// Whether the entity has no check of its own.
+    var isByDefault = false
 
     init(entity: String, object: ManagedObjectID) {
         self.entity = entity

@@ -12,6 +12,10 @@ import VarveRecords
     let type: any ManagedObject.Type
     let name: String
     let record: RecordEntity
+    /// Position among the schema's entities.
+    @usableFromInline let number: Int
+    /// Turns an object of this entity into what contexts hand around.
+    let cast: @Sendable (AnyObject) -> any ManagedObject
     /// By slot.
     let properties: [PropertyModel]
     /// By slot; `noColumn` for to-many relationships.
@@ -22,13 +26,20 @@ import VarveRecords
     /// Slots of attributes that must have a value.
     let requiredSlots: [Int]
     /// Slots with a default to evaluate for each new object.
-    private let defaults: [(slot: Int, make: @Sendable () -> StoredValue)]
+    let defaults: [(slot: Int, make: @Sendable () -> StoredValue)]
     private let emptyValues: [StoredValue?]
 
     static let noColumn = ColumnID(.max)
 
-    init(type: any ManagedObject.Type, record: RecordEntity, properties: [PropertyModel]) {
+    init(
+        type: any ManagedObject.Type,
+        record: RecordEntity,
+        number: Int,
+        properties: [PropertyModel]
+    ) {
         self.type = type
+        self.number = number
+        cast = Self.makeCast(type)
         self.name = record.name
         self.record = record
         self.properties = properties
@@ -99,14 +110,14 @@ final class SchemaModel: Sendable {
 
     init(_ types: [any ManagedObject.Type], record: RecordSchema) throws(StoreError) {
         var entities: [EntityModel] = []
-        for type in types {
+        for (number, type) in types.enumerated() {
             guard let entity = record.entity(named: type.entityName) else {
                 throw StoreError(
                     .unknownEntity,
                     "the store has no entity \(type.entityName) after it was opened"
                 )
             }
-            entities.append(try SchemaModel.model(of: type, entity, record))
+            entities.append(try SchemaModel.model(of: type, entity, record, number))
         }
         self.entities = entities
         byID = Dictionary(
@@ -131,17 +142,30 @@ final class SchemaModel: Sendable {
 
     func entity(_ id: EntityID) -> EntityModel? { byID[id] }
 
-    func entity(of type: any ManagedObject.Type) -> EntityModel? { byType[ObjectIdentifier(type)] }
+    func entity(of type: any ManagedObject.Type) -> EntityModel? {
+        // A few comparisons cost less than a hash.
+        if entities.count > 8 { return byType[ObjectIdentifier(type)] }
+        return entities.first { $0.type == type }
+    }
 
     /// To-one relationships without inverse that lead to `entity`.
     func incoming(_ entity: EntityID) -> [(owner: EntityModel, slot: Int)] {
         danglers[entity] ?? []
     }
 
+    /// Whether deleting an object of `entity` can concern no other one.
+    func standsAlone(_ entity: EntityModel) -> Bool {
+        entity.relationshipSlots.isEmpty && incoming(entity.record.id).isEmpty
+            && !entities.contains { other in
+                other.properties.contains { $0.relationship?.target == entity.record.id }
+            }
+    }
+
     private static func model(
         of type: any ManagedObject.Type,
         _ entity: RecordEntity,
-        _ record: RecordSchema
+        _ record: RecordSchema,
+        _ number: Int
     ) throws(StoreError) -> EntityModel {
         var properties: [PropertyModel] = []
         for definition in EntityDeclaration.properties(of: type) {
@@ -188,7 +212,7 @@ final class SchemaModel: Sendable {
                 )
             }
         }
-        return EntityModel(type: type, record: entity, properties: properties)
+        return EntityModel(type: type, record: entity, number: number, properties: properties)
     }
 
     private static func missing(_ name: String, _ entity: RecordEntity) -> StoreError {

@@ -21,7 +21,7 @@ public enum DeleteRule: Hashable, Sendable {
 @dynamicMemberLookup
 public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable {
     /// The declaration behind it. The underscore keeps the name free for the target's columns.
-    let _definition: PropertyDefinition
+    @usableFromInline let _definition: PropertyDefinition
 
     init(definition: PropertyDefinition) { self._definition = definition }
 

@@ -20,6 +20,11 @@ extension Date: OrderedValue {
     public var stored: StoredValue { .date(timeIntervalSinceReferenceDate) }
 
     /// Without allocation.
+    public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, date: timeIntervalSinceReferenceDate)
+    }
+
+    /// Without allocation.
     public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Date?? {
         guard let seconds = readable({ () throws(RecordError) in try row.date(column) }) else {
             return .none

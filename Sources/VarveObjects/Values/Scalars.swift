@@ -19,6 +19,11 @@ extension Bool: OrderedValue {
     public var stored: StoredValue { .bool(self) }
 
     /// Without allocation.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, bool: self)
+    }
+
+    /// Without allocation.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Bool?? {
         readable { () throws(RecordError) in try row.bool(column) }
     }
@@ -48,6 +53,11 @@ extension StorableInteger {
 
     /// A stored integer.
     @inlinable public var stored: StoredValue { .int(storedInteger) }
+
+    /// Without allocation.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, int: storedInteger)
+    }
 
     /// Without allocation.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self?? {
@@ -129,6 +139,11 @@ extension Double: OrderedValue {
     public var stored: StoredValue { .double(self) }
 
     /// Without allocation.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, double: self)
+    }
+
+    /// Without allocation.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Double?? {
         readable { () throws(RecordError) in try row.double(column) }
     }
@@ -150,6 +165,11 @@ extension Float: OrderedValue {
     public var stored: StoredValue { .float(self) }
 
     /// Without allocation.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, float: self)
+    }
+
+    /// Without allocation.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Float?? {
         readable { () throws(RecordError) in try row.float(column) }
     }
@@ -169,6 +189,11 @@ extension String: OrderedValue {
 
     /// A stored text.
     public var stored: StoredValue { .text(self) }
+
+    /// One copy of the bytes.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, text: self)
+    }
 
     /// One copy of the bytes.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> String?? {

@@ -27,6 +27,8 @@ public protocol StorableValue: Sendable {
     static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self??
     /// Reads a column; nil: not readable this way.
     static func read(_ row: CachedRow, _ column: ColumnID) -> Self?
+    /// Sets a column of a row that is being built.
+    func write(_ column: ColumnID, to row: inout RecordRow)
 }
 
 extension StorableValue {
@@ -39,6 +41,11 @@ extension StorableValue {
         if stored == .null { return .some(nil) }
         guard let value = Self(stored: stored) else { return .none }
         return .some(value)
+    }
+
+    /// Through `StoredValue`.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        row.set(column, stored)
     }
 
     /// Null gives the zero value.
@@ -81,6 +88,11 @@ extension Optional: StorableValue where Wrapped: StorableValue {
     /// Nil is null.
     @inlinable public var stored: StoredValue { self?.stored ?? .null }
 
+    /// Nil is null.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        if let self { self.write(column, to: &row) } else { row.setNull(column) }
+    }
+
     /// As the wrapped type.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Wrapped??? {
         guard let value = Wrapped.readNullable(row, column) else { return .none }
@@ -122,6 +134,11 @@ extension StoredEnum {
 
     /// The raw value, stored.
     @inlinable public var stored: StoredValue { rawValue.stored }
+
+    /// The raw value.
+    @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
+        rawValue.write(column, to: &row)
+    }
 
     /// Through the raw value.
     @inlinable public static func readNullable(_ row: CachedRow, _ column: ColumnID) -> Self?? {

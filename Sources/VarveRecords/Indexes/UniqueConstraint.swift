@@ -53,6 +53,37 @@ extension RecordReader {
         return same
     }
 
+    /// The objects whose entries in an index stand beside one with the same columns, ascending.
+    /// Entries of a single null are left out: they are no duplicates.
+    /// - Complexity: O(entries).
+    func sharedEntries(_ index: RecordIndex) throws(RecordError) -> [ObjectID] {
+        var found: Set<ObjectID> = []
+        var count = 0
+        try engine { () throws(EngineError) in
+            var cursor = source.cursor(index.tree)
+            var more = try cursor.first()
+            var columns: [UInt8] = []
+            var last: ObjectID?
+            while more {
+                count += 1
+                let key = cursor.key
+                let size = key.count - 8
+                let id = try cursor.trailingObjectID()
+                if let last, columns.count == size, key.starts(with: columns),
+                    !(size == 1 && (key[0] == KeyCoding.nullTag || key[0] == ~KeyCoding.nullTag))
+                {
+                    found.insert(last)
+                    found.insert(id)
+                }
+                columns = Array(key.prefix(size))
+                last = id
+                more = try cursor.next()
+            }
+        }
+        counters.entriesScanned.count(count)
+        return found.sorted()
+    }
+
     /// Every violation that the given objects take part in; each group of objects once.
     func violations(
         _ entity: RecordEntity,

@@ -166,7 +166,7 @@ indirect enum PredicateNode: Hashable, Sendable {
         }
     }
 
-    private static func contains(_ values: [StoredValue], _ value: StoredValue) -> Bool {
+    static func contains(_ values: [StoredValue], _ value: StoredValue) -> Bool {
         var low = 0
         var high = values.count
         while low < high {

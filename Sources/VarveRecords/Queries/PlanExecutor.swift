@@ -47,6 +47,15 @@ struct PlanExecutor<Source: RecordSource> {
             }
         }
         var count = 0
+        if case .rows = plan.access, let residual = plan.residual,
+            let test = InPlaceTest(residual, plan.entity)
+        {
+            try eachPassing(test, KeyRange(prefix: []), goesBack: false) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
         if plan.isCovered, case .index(let index, let ranges) = plan.access {
             try eachCovered(index, ranges, goesBack: false) { _ in
                 count += 1
@@ -171,10 +180,19 @@ struct PlanExecutor<Source: RecordSource> {
         _ goesBack: Bool,
         _ result: inout [ObjectID]
     ) throws(RecordError) {
+        var skip = window.offset
+        if let test = InPlaceTest(residual, plan.entity) {
+            var found: [ObjectID] = []
+            try eachPassing(test, range, goesBack: goesBack) { id, _ in
+                if skip > 0 { skip -= 1 } else { found.append(id) }
+                return found.count != window.limit
+            }
+            result += found
+            return
+        }
         let resolver = SourceResolver(reader)
         let origin = RowOrigin(reader.source, plan.entity)
         var cursor = reader.source.cursor(plan.entity.tree)
-        var skip = window.offset
         var count = 0
         defer { reader.counters.rowsScanned.count(count) }
         var more = try reader.engine { () throws(EngineError) in
@@ -202,6 +220,47 @@ struct PlanExecutor<Source: RecordSource> {
                 goesBack ? try cursor.previous() : try cursor.next()
             }
         }
+    }
+
+    /// Calls `body` with each row that passes, read where its leaf holds it, until it says false.
+    private func eachPassing(
+        _ test: InPlaceTest,
+        _ range: KeyRange,
+        goesBack: Bool,
+        _ body: (ObjectID, Span<UInt8>) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        let origin = RowOrigin(reader.source, plan.entity)
+        let resolver = SourceResolver(reader)
+        var failure: RecordError?
+        var count = 0
+        func visit(_ id: ObjectID, _ row: Span<UInt8>) throws(RecordError) -> Bool {
+            let layout: RowLayout
+            do throws(FormatError) { layout = try RowLayout(row) } catch { throw .format(error) }
+            var passes = try test.matches(layout, row)
+            if passes == nil {
+                let bytes = ByteReader.copy(row, 0..<row.count)
+                passes = try test.node.matches(SourceRow(origin, id, bytes), resolver)
+            }
+            return passes == true ? try body(id, row) : true
+        }
+        try reader.engine { () throws(EngineError) in
+            var cursor = reader.source.cursor(plan.entity.tree)
+            guard try Self.seek(&cursor, range, nil, goesBack) else { return }
+            try cursor.visitRows(
+                isForward: !goesBack,
+                end: goesBack ? range.lower : range.upper
+            ) { id, _, row in
+                count += 1
+                do throws(RecordError) {
+                    return try visit(id, row)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        }
+        reader.counters.rowsScanned.count(count)
+        if let failure { throw failure }
     }
 
     /// Takes IDs in growing batches, reads their rows and keeps those that pass.
@@ -315,6 +374,16 @@ struct PlanExecutor<Source: RecordSource> {
         case .nothing: return
         case .objects(let ids): try testAll(ids)
         case .rows:
+            if let residual, let test = InPlaceTest(residual, plan.entity) {
+                // Only rows that pass are copied.
+                try eachPassing(test, KeyRange(prefix: []), goesBack: false) {
+                    (id, row) throws(RecordError) in
+                    let bytes = ByteReader.copy(row, 0..<row.count)
+                    try body(SourceRow(origin, id, bytes))
+                    return true
+                }
+                return
+            }
             var cursor = source.cursor(plan.entity.tree)
             var more = try reader.engine { () throws(EngineError) in try cursor.first() }
             var count = 0

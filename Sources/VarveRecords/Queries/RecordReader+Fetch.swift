@@ -23,6 +23,13 @@ extension RecordReader {
         return plan.text(window)
     }
 
+    /// Whether an index gives the order of a request.
+    func answersInOrder(_ query: RecordQuery) throws(RecordError) -> Bool {
+        let (plan, _) = try plan(query)
+        guard case .index = plan.access else { return false }
+        return plan.isOrdered
+    }
+
     private func plan(
         _ query: RecordQuery,
         needsOrder: Bool = true

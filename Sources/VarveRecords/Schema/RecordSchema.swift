@@ -74,6 +74,12 @@ public final class RecordEntity: Sendable {
     /// Its indexes, those of relationships and constraints included.
     public let indexes: [RecordIndex]
 
+    /// What each column takes.
+    let checks: [ColumnCheck]
+    /// The attributes' defaults, by column.
+    let defaults: [(column: Int, value: StoredValue)]
+    /// Whether any index forbids duplicates.
+    let hasUniqueIndex: Bool
     private let attributesByName: [String: RecordAttribute]
     private let relationshipsByName: [String: RecordRelationship]
     private let columns: [RecordColumn?]
@@ -105,15 +111,21 @@ public final class RecordEntity: Sendable {
             uniquingKeysWith: { first, _ in first }
         )
         var columns = [RecordColumn?](repeating: nil, count: columnCount)
+        var checks = [ColumnCheck](repeating: .nothing, count: columnCount)
         for attribute in attributes {
             columns[Int(attribute.column.rawValue)] = .attribute(attribute)
+            checks[Int(attribute.column.rawValue)] = ColumnCheck(attribute)
         }
         for relationship in relationships {
             if case .column(let column, _) = relationship.storage {
                 columns[Int(column.rawValue)] = .relationship(relationship)
+                checks[Int(column.rawValue)] = .reference
             }
         }
         self.columns = columns
+        self.checks = checks
+        defaults = attributes.map { (Int($0.column.rawValue), $0.defaultValue) }
+        hasUniqueIndex = indexes.contains { $0.uniqueness != nil }
     }
 
     /// The attribute of that name.

@@ -91,19 +91,22 @@ import VarveEngine
         #expect(roomy.rowCache.statistics.evictions == 10)
     }
 
-    @Test func `R5: caching a list stops at the budget and evicts none of its own`() throws {
+    @Test func `R5: reading ahead keeps to half the budget and evicts none of its own`() throws {
         let (store, city, ids) = try world(3_000, budget: 64 << 10)
         let snapshot = try store.snapshot()
-        _ = try snapshot.row(city.id, ids[2_999])
-        try snapshot.cacheRows(city.id, Array(ids.reversed()))
+        let behind = Array(ids.reversed().dropFirst())
+        let before = store.statistics
+        _ = try snapshot.row(city.id, ids[2_999]) { behind }
         let statistics = store.rowCache.statistics
-        #expect(statistics.bytes <= 64 << 10)
-        #expect(statistics.bytes > 60 << 10)
+        #expect(statistics.bytes <= 33 << 10)
+        #expect(statistics.bytes > 24 << 10)
+        #expect(store.statistics.storePasses == before.storePasses + 1)
+        #expect(store.statistics.storeReads == before.storeReads + statistics.rows)
         // In the order given: from the end of the list backward, without a gap.
         #expect(ids.suffix(statistics.rows).allSatisfy { store.rowCache.contains($0) })
         #expect(!store.rowCache.contains(ids[0]))
         let reads = store.statistics.storeReads
-        try snapshot.cacheRows(city.id, Array(ids.reversed().prefix(100)))
+        _ = try snapshot.row(city.id, ids[2_998]) { behind }
         #expect(store.statistics.storeReads == reads)
     }
 

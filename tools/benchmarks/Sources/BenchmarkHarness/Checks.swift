@@ -92,10 +92,11 @@ public struct RowFold: Sendable {
     }
 }
 
-/// FNV-1a over every byte of every column, in order.
+/// The sum of FNV-1a hashes over every byte of every column of each row: the same in whatever order
+/// the rows come.
 public struct ContentHash: Sendable {
     /// The hash so far.
-    public private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+    public private(set) var value: UInt64 = 0
     /// Rows added.
     public private(set) var rows: UInt64 = 0
 
@@ -104,6 +105,18 @@ public struct ContentHash: Sendable {
 
     /// Adds one row.
     public mutating func add(_ item: Item) {
+        var hash = RowHash()
+        hash.add(item)
+        value &+= hash.value
+        rows &+= 1
+    }
+}
+
+/// FNV-1a over every byte of one row.
+private struct RowHash {
+    var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    mutating func add(_ item: Item) {
         add(UInt64(bitPattern: item.id))
         add(item.timestamp.bitPattern)
         add(item.title)
@@ -111,7 +124,6 @@ public struct ContentHash: Sendable {
         add(UInt64(bitPattern: Int64(item.count)))
         add(item.flag ? 1 : 0)
         add(UInt64(bitPattern: item.pictureID))
-        rows &+= 1
     }
 
     private mutating func add(_ word: UInt64) { value = (value ^ word) &* 0x0000_0100_0000_01B3 }
@@ -119,5 +131,29 @@ public struct ContentHash: Sendable {
     private mutating func add(_ text: String) {
         add(UInt64(text.utf8.count))
         for byte in text.utf8 { add(UInt64(byte)) }
+    }
+}
+
+/// The sums of one round: the first contestant sets them, the others must agree.
+public struct CheckTable: Sendable {
+    private var sums: [String: (value: UInt64, contestant: String)] = [:]
+
+    /// Begins empty.
+    public init() {}
+
+    /// Adds a contestant's sums; throws when one differs from what another found.
+    public mutating func add(_ checks: [String: UInt64], from contestant: String) throws {
+        for (name, value) in checks.sorted(by: { $0.key < $1.key }) {
+            if let first = sums[name] {
+                guard first.value == value else {
+                    throw BenchmarkError(
+                        "\(name): \(contestant) did other work than \(first.contestant): "
+                            + "sums \(value) and \(first.value)"
+                    )
+                }
+            } else {
+                sums[name] = (value, contestant)
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 // Time, and what the kernel counts for this process.
 
+internal import CFlushCount
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -44,6 +46,17 @@ public enum ProcessCounters {
         guard let file = fopen("/proc/self/clear_refs", "w") else { return }
         fputs("5", file)
         fclose(file)
+    }
+
+    /// Flushes of the disk that this process asked for while `body` ran; nil where nothing counts
+    /// them.
+    public static func flushes<R>(during body: () throws -> R) rethrows -> (R, UInt64?) {
+        let before = flush_count()
+        flush_count_enable(1)
+        defer { flush_count_enable(0) }
+        let result = try body()
+        let after = flush_count()
+        return (result, before < 0 || after == before ? nil : UInt64(after - before))
     }
 
     private static func number(_ label: String, in path: String, scale: UInt64) -> UInt64? {

@@ -2,13 +2,14 @@
 
 /// Numbers for people.
 public enum Format {
-    /// A number with three significant digits and its unit, for example "117 µs".
+    /// A number with three significant digits and its unit, for example "117 µs"; without a unit
+    /// where the name of the number says it.
     public static func quantity(_ value: Double, unit: String) -> String {
         switch unit {
         case "s": return scaled(value, [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
         case "bytes": return scaled(value, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")])
         case "1/s": return scaled(value, [(1e6, "M/s"), (1e3, "k/s"), (1, "/s")])
-        default: return short(value) + " " + unit
+        default: return short(value)
         }
     }
 

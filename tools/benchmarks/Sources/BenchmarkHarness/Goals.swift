@@ -24,53 +24,103 @@ public struct Goal: Sendable {
         public static let sqliteBest = "SQLite best"
         /// Long read transactions, integer keys.
         public static let lmdb = "LMDB"
+        /// Synced log, LZ4, bloom filters, sorted files for loads into an empty store.
+        public static let rocksDB = "RocksDB"
         /// Records with the query interface, synchronous=FULL.
         public static let grdbRecords = "GRDB records"
         /// Cached statements and records decoded by position.
         public static let grdbPrepared = "GRDB prepared"
+        /// Varve without the disturbance that a number is about.
+        public static let itselfAlone = "itself alone"
     }
 
-    /// Every goal there is.
+    /// One line of the goals: engine level for the C libraries, object level for GRDB. Where a line
+    /// of the design names no settings, the usual ones are meant.
+    private struct Line {
+        var metric: String
+        var usual: Double?
+        var best: Double?
+        var lmdb: Double?
+        var rocksDB: Double?
+        var records: Double?
+        var prepared: Double?
+
+        init(
+            _ metric: String,
+            _ usual: Double? = nil,
+            best: Double? = nil,
+            lmdb: Double? = nil,
+            rocksDB: Double? = nil,
+            records: Double? = nil,
+            prepared: Double? = nil
+        ) {
+            self.metric = metric
+            self.usual = usual
+            self.best = best
+            self.lmdb = lmdb
+            self.rocksDB = rocksDB
+            self.records = records
+            self.prepared = prepared
+        }
+
+        var goals: [Goal] {
+            let sides: [(String, Level, Double?)] = [
+                (Peers.sqliteUsual, .engine, usual), (Peers.sqliteBest, .engine, best),
+                (Peers.lmdb, .engine, lmdb), (Peers.rocksDB, .engine, rocksDB),
+                (Peers.grdbRecords, .object, records), (Peers.grdbPrepared, .object, prepared),
+            ]
+            return sides.compactMap { peer, level, ratio in
+                ratio.map { Goal(metric: metric, level: level, peer: peer, ratio: $0) }
+            }
+        }
+    }
+
+    /// Every goal there is, in the order of the workloads.
     public static let all: [Goal] = {
         typealias A = Workload.BulkInsert
         typealias B = Workload.DurableCommits
         typealias C = Workload.RandomReads
+        typealias D = Workload.OrderedScan
         typealias E = Workload.SortedFetch
-        var goals: [Goal] = []
-        func engine(_ metric: String, usual: Double?, best: Double?, lmdb: Double?) {
-            for (peer, ratio) in [
-                (Peers.sqliteUsual, usual), (Peers.sqliteBest, best), (Peers.lmdb, lmdb),
-            ] {
-                guard let ratio else { continue }
-                goals.append(Goal(metric: metric, level: .engine, peer: peer, ratio: ratio))
-            }
-        }
-        func object(_ metric: String, records: Double, prepared: Double? = nil) {
-            goals.append(
-                Goal(metric: metric, level: .object, peer: Peers.grdbRecords, ratio: records)
-            )
-            guard let prepared else { return }
-            goals.append(
-                Goal(metric: metric, level: .object, peer: Peers.grdbPrepared, ratio: prepared)
-            )
-        }
-        engine(A.indexed, usual: 2.5, best: nil, lmdb: 1.5)
-        engine(A.plain, usual: 2, best: nil, lmdb: 1)
-        engine(A.memory, usual: 1, best: nil, lmdb: 3)
-        engine(A.size, usual: 1.5, best: nil, lmdb: 2)
-        engine(B.mean, usual: 1.4, best: nil, lmdb: 2.5)
-        engine(B.bytes, usual: 25, best: nil, lmdb: 80)
-        engine(C.snapshot, usual: nil, best: 1.2, lmdb: 0.8)
-        engine(C.rowCache, usual: nil, best: 4, lmdb: 2)
-        engine(C.isolated, usual: 3, best: nil, lmdb: 0.9)
-        object(A.indexed, records: 5)
-        object(A.plain, records: 8)
-        object(B.mean, records: 1.5)
-        object(C.snapshot, records: 20, prepared: 4)
-        object(C.rowCache, records: 40, prepared: 8)
-        object(C.isolated, records: 20)
-        object(E.faults, records: 12)
-        object(E.filled, records: 3)
-        return goals
+        typealias F = Workload.BulkChanges
+        typealias G = Workload.Blobs
+        typealias H = Workload.Opening
+        typealias I = Workload.MixedWork
+        typealias K = Workload.Queries
+        let lines = [
+            Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
+            Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
+            Line(A.memory, 1, lmdb: 3, rocksDB: 5, records: 1),
+            Line(B.mean, 1.4, lmdb: 2.5, rocksDB: 1.3, records: 1.5),
+            Line(B.throughput(16), 4, lmdb: 6, rocksDB: 1, records: 4),
+            Line(B.bytes, 25, lmdb: 80, rocksDB: 0.5, records: 25),
+            Line(C.snapshot, best: 1.2, lmdb: 0.8, rocksDB: 2, records: 20, prepared: 4),
+            Line(C.rowCache, 4, best: 4, lmdb: 2, rocksDB: 8, records: 40, prepared: 8),
+            Line(C.isolated, 3, lmdb: 0.9, rocksDB: 3, records: 20),
+            Line(D.all, best: 2, lmdb: 1.3, rocksDB: 4, records: 3),
+            Line(D.first, 3, lmdb: 1, rocksDB: 10, records: 8),
+            Line(D.middle, 300, lmdb: 100, rocksDB: 1000, records: 300),
+            Line(E.faults, records: 12),
+            Line(E.filled, records: 3),
+            Line(F.plain, 3, best: 1.3, lmdb: 2, rocksDB: 2, records: 10),
+            Line(F.indexed, 2, best: 1.8, lmdb: 2, rocksDB: 2.5, records: 8),
+            Line(F.delete, 3, best: 1.8, lmdb: 2, rocksDB: 3, records: 5),
+            Line(G.writeLarge, 1.8, lmdb: 1, rocksDB: 1.1, records: 1.8),
+            Line(G.readLarge, 2, lmdb: 0.7, rocksDB: 10, records: 2),
+            Line(G.readSmall, 1.5, lmdb: 0.8, rocksDB: 5, records: 6),
+            Line(G.writeSmall, 2, lmdb: 1, rocksDB: 1.2, records: 2),
+            Line(H.cold, 2, lmdb: 1, rocksDB: 20, records: 8),
+            Line(H.warm, 2, lmdb: 0.5, rocksDB: 50, records: 8),
+            Line(I.commits, 12, lmdb: 12, rocksDB: 2, records: 12),
+            Line(A.size, 1.5, lmdb: 2, rocksDB: 1, records: 1.5),
+            Line(F.compactedSize, 1.7, lmdb: 2.2, rocksDB: 1.1, records: 1.7),
+            Line(F.compaction, 2, lmdb: 0.4, rocksDB: 2, records: 2),
+            Line(K.rangeCount, 50, lmdb: 50, rocksDB: 100, records: 50),
+            Line(K.predicateScan, 2, lmdb: 1, rocksDB: 4, records: 3),
+        ]
+        let alone = [
+            Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)
+        ]
+        return lines.flatMap(\.goals) + alone
     }()
 }

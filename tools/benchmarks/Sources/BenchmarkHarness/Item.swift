@@ -68,6 +68,14 @@ public struct Item: Equatable, Sendable {
         ids.map { Item(id: $0, seed: seed) }
     }
 
+    /// The ID of the row that has a title: its last word. For libraries whose own IDs are others.
+    public static func id(ofTitle title: String) throws -> Int64 {
+        guard let word = title.split(separator: " ").last, let id = Int64(word) else {
+            throw BenchmarkError("no row has the title \(title)")
+        }
+        return id
+    }
+
     private static func word(_ random: inout SeededRandom) -> String {
         words[Int(random.below(UInt64(words.count)))]
     }

@@ -18,6 +18,11 @@ public struct PeerOptions: Sendable {
     public var cacheBytes = 64 << 20
     /// Bytes for rows that no object holds, where the library has a row cache; nil = its default.
     public var rowCacheBytes: Int?
+    /// Whether a library that can keeps old logs to write over them: good for small commits, and
+    /// wrong where a store is weighed.
+    public var keepsOldLogs = false
+    /// Whether many rows are inserted and changed object by object where the library has batches.
+    public var makesObjects = false
 
     /// Indexed, usual settings, 64 MiB of cache.
     public init() {}
@@ -36,43 +41,19 @@ public protocol ItemPeer: AnyObject, SendableMetatype {
     init(directory: String, options: PeerOptions) throws
     /// Inserts rows, with the peer's usual means for many rows, in one durable transaction.
     func insert(_ items: [Item]) throws
+    /// Brings a store that was filled into the state that the library leads it to in the background
+    /// by and by. Never timed.
+    func settle() throws
     /// Hands out every row in the order of IDs. Never timed.
     func forEachItem(_ body: (Item) throws -> Void) throws
     /// Closes the store.
     func close() throws
 }
 
-/// Workload b: one durable commit per row.
-public protocol DurableCommitPeer: ItemPeer {
-    /// Inserts one row; it is durable when this returns.
-    func commit(_ item: Item) throws
-}
-
-/// Workload c: rows by ID.
-public protocol PointReadPeer: ItemPeer {
-    /// Gets ready to read by ID; not timed.
-    func prepareToRead(rows: Int) throws
-    /// Reads the rows and decodes every column, all in one read transaction.
-    func read(ids: [Int64]) throws -> RowFold
-    /// The same with a read transaction for each row.
-    func readIsolated(ids: [Int64]) throws -> RowFold
-}
-
-/// Workload e: the whole list in the order of timestamps.
-public protocol SortedFetchPeer: ItemPeer {
-    /// What a fetch gives and keeps alive.
-    associatedtype List
-    /// The sorted list in the cheapest form from which a row can be shown later: faults where the
-    /// library has them, else records.
-    func fetchFaults() throws -> List
-    /// The sorted list for a reader who is going to use every property.
-    func fetchFilled() throws -> List
-    /// Reads every property of every row. The ID counts as 0 in this sum: not every library has
-    /// one that is a number.
-    func readEveryProperty(_ list: List) throws -> RowFold
-}
-
 extension ItemPeer {
+    /// Most libraries leave nothing for later.
+    public func settle() throws {}
+
     /// Hash over every byte of every row in the order of IDs.
     public func contentHash() throws -> ContentHash {
         var hash = ContentHash()

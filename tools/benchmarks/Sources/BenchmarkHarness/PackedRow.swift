@@ -72,6 +72,22 @@ public struct PackedRow {
         bytes.append(contentsOf: item.note.utf8)
     }
 
+    /// Changes the count of a packed row.
+    public static func set(count: Int, in bytes: inout [UInt8]) {
+        set(UInt64(bitPattern: Int64(count)), at: 8, in: &bytes)
+    }
+
+    /// Changes the timestamp of a packed row.
+    public static func set(timestamp: Double, in bytes: inout [UInt8]) {
+        set(timestamp.bitPattern, at: 0, in: &bytes)
+    }
+
+    private static func set(_ word: UInt64, at offset: Int, in bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes {
+            $0.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
+        }
+    }
+
     private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
         withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
     }

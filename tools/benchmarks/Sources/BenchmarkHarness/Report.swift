@@ -29,8 +29,24 @@ public struct Comparison: Sendable {
     /// What is asked for, if anything.
     public var goal: Double?
 
+    /// Joins the parts.
+    public init(metric: String, level: Level, peer: String, ratio: Double, goal: Double?) {
+        self.metric = metric
+        self.level = level
+        self.peer = peer
+        self.ratio = ratio
+        self.goal = goal
+    }
+
     /// Whether the goal is met; nil without a goal.
     public var met: Bool? { goal.map { ratio >= $0 } }
+
+    /// In words: that the goal is met, or how much is missing. Empty without a goal.
+    public var verdict: String {
+        guard let goal else { return "" }
+        if ratio >= goal { return "met" }
+        return "short by \(Format.fixed((1 - ratio / goal) * 100, 0)) %"
+    }
 }
 
 /// All results of a run, in the order in which they were measured.
@@ -44,15 +60,36 @@ public struct Report: Sendable {
         var engine: String
     }
     private var order: [Key] = []
+    /// Lines about the machine.
+    public var machine: [String] = []
+    /// Names of numbers, in the order in which they were measured.
+    public var metrics: [String] {
+        var found: Set<String> = []
+        return order.map(\.metric).filter { found.insert($0).inserted }
+    }
     private var readings: [Key: (unit: String, better: Preference, values: [Double])] = [:]
     /// Contestants that could not take part, with the reason.
     public private(set) var skipped: [(contestant: String, reason: String)] = []
+    /// Numbers that a contestant could not give, with the reason.
+    public private(set) var missing: [(metric: String, contestant: String, reason: String)] = []
 
     /// Begins empty.
     public init() {}
 
+    /// Adds a result that was measured in another run.
+    public mutating func add(_ item: Measurement) {
+        let key = Key(metric: item.metric, level: item.level, engine: item.engine)
+        if readings[key] == nil { order.append(key) }
+        // Three values with this median, least and greatest.
+        let summary = item.summary
+        readings[key] = (item.unit, item.better, [summary.min, summary.median, summary.max])
+    }
+
     /// Adds what one process measured.
     public mutating func add(_ outcome: Outcome, level: Level, engine: String) {
+        for (metric, reason) in outcome.missing.sorted(by: { $0.key < $1.key }) {
+            note(metric, "\(engine) (\(level.rawValue))", reason)
+        }
         for reading in outcome.readings {
             let key = Key(metric: reading.metric, level: level, engine: engine)
             if readings[key] == nil {
@@ -61,6 +98,12 @@ public struct Report: Sendable {
             }
             readings[key]?.values.append(reading.value)
         }
+    }
+
+    /// Notes a number that a contestant could not give.
+    mutating func note(_ metric: String, _ contestant: String, _ reason: String) {
+        let isKnown = missing.contains { $0.metric == metric && $0.contestant == contestant }
+        if !isKnown { missing.append((metric, contestant, reason)) }
     }
 
     /// Notes who is missing.
@@ -85,29 +128,35 @@ public struct Report: Sendable {
     }
 
     /// Varve beside every peer of its level, from medians.
-    public var comparisons: [Comparison] {
-        let all = measurements
+    public var comparisons: [Comparison] { Self.comparisons(of: measurements) }
+
+    /// Varve beside every peer of its level.
+    static func comparisons(of all: [Measurement]) -> [Comparison] {
         var result: [Comparison] = []
-        for own in all where own.engine == Self.varve {
-            for peer in all
-            where peer.engine != Self.varve && peer.metric == own.metric && peer.level == own.level
-            {
-                guard
-                    let value = ratio(
-                        varve: own.summary.median,
-                        peer: peer.summary.median,
-                        better: own.better
-                    )
-                else { continue }
+        for own in all where own.engine == varve {
+            func add(_ peer: String, _ ratio: Double?) {
+                guard let ratio else { return }
                 result.append(
                     Comparison(
                         metric: own.metric,
                         level: own.level,
-                        peer: peer.engine,
-                        ratio: value,
-                        goal: Goal.ratio(own.metric, own.level, peer.engine)
+                        peer: peer,
+                        ratio: ratio,
+                        goal: Goal.ratio(own.metric, own.level, peer)
                     )
                 )
+            }
+            if own.metric == Workload.MixedWork.share {
+                // A ratio of Varve to itself already; the peers' shares are for reading.
+                add(Goal.Peers.itselfAlone, own.summary.median)
+                continue
+            }
+            for peer in all
+            where !peer.engine.hasPrefix(varve) && peer.metric == own.metric
+                && peer.level == own.level
+            {
+                let (mine, theirs) = (own.summary.median, peer.summary.median)
+                add(peer.engine, ratio(varve: mine, peer: theirs, better: own.better))
             }
         }
         return result
@@ -132,47 +181,5 @@ public struct Report: Sendable {
                     ("met", item.met.map { .bool($0) } ?? .null),
                 ])
             }
-    }
-
-    /// The table for people.
-    public var table: String {
-        var lines: [String] = []
-        var metrics: [String] = []
-        for key in order where !metrics.contains(key.metric) { metrics.append(key.metric) }
-        let all = measurements
-        let compared = comparisons
-        for metric in metrics {
-            lines.append(
-                pad(metric, 52) + lead("median", 11) + lead("min", 11) + lead("max", 11)
-                    + lead("Varve is", 11) + lead("goal", 7)
-            )
-            for item in all where item.metric == metric {
-                let other = compared.first {
-                    $0.metric == metric && $0.level == item.level && $0.peer == item.engine
-                }
-                var line = "  " + pad(item.level.rawValue, 8) + pad(item.engine, 42)
-                for value in [item.summary.median, item.summary.min, item.summary.max] {
-                    line += lead(Format.quantity(value, unit: item.unit), 11)
-                }
-                if let other {
-                    line += lead(Format.short(other.ratio) + " x", 11)
-                    if let goal = other.goal {
-                        line += lead(Format.short(goal), 7) + (other.met == true ? "  met" : "  -")
-                    }
-                }
-                lines.append(line)
-            }
-            lines.append("")
-        }
-        for item in skipped { lines.append("skipped: \(item.contestant): \(item.reason)") }
-        return lines.joined(separator: "\n")
-    }
-
-    private func pad(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(1, width - text.count))
-    }
-
-    private func lead(_ text: String, _ width: Int) -> String {
-        String(repeating: " ", count: max(1, width - text.count)) + text
     }
 }

@@ -55,117 +55,100 @@ public struct Runner {
     }
 
     /// Runs everything. Throws at the first wrong sum or failed process.
-    public func run() throws -> Report {
+    ///
+    /// - Parameter soFar: called after each workload with all results until then.
+    public func run(soFar: (Report) throws -> Void = { _ in }) throws -> Report {
         var report = Report()
-        for workload in workloads { try run(workload, into: &report) }
+        var stocks = Stocks()
+        for (index, workload) in workloads.enumerated() {
+            try run(workload, &stocks, into: &report)
+            try soFar(report)
+            let needed = workloads[(index + 1)...].flatMap(\.contestants).compactMap(Self.stockKey)
+            try stocks.removeAll(but: Set(needed))
+        }
         return report
     }
 
-    private func run(_ workload: Workload, into report: inout Report) throws {
+    /// Folders of filled stores by contestant and name.
+    private struct Stocks {
+        var folders: [String: String] = [:]
+
+        mutating func removeAll(but needed: Set<String>) throws {
+            for (key, folder) in folders where !needed.contains(key) {
+                try removeFolder(folder)
+                folders[key] = nil
+            }
+        }
+    }
+
+    private static func stockKey(_ contestant: Contestant) -> String? {
+        guard contestant.missing == nil, let stock = contestant.stock else { return nil }
+        return "\(contestant.key)/\(stock.name)"
+    }
+
+    /// Fills the contestant's store if it is not there yet, and returns its folder.
+    private func stock(
+        _ workload: Workload,
+        _ contestant: Contestant,
+        _ stocks: inout Stocks
+    ) throws -> String {
+        guard let key = Self.stockKey(contestant) else { return "" }
+        if let folder = stocks.folders[key] { return folder }
+        let folder = try makeFolder(directory, "stock-\(stocks.folders.count)-\(workload.id)")
+        progress("\(workload.id): \(contestant.name) (\(contestant.level.rawValue)): fill")
+        let session = Session(directory: folder, scale: scale, round: 0, seed: seed)
+        _ = try execute(request(workload, contestant, session, preparing: true))
+        stocks.folders[key] = folder
+        return folder
+    }
+
+    private func run(
+        _ workload: Workload,
+        _ stocks: inout Stocks,
+        into report: inout Report
+    ) throws {
         for contestant in workload.contestants {
             guard let reason = contestant.missing else { continue }
             report.skip(contestant.name, reason: reason)
         }
         let present = workload.contestants.filter { $0.missing == nil }
-        var folders: [String: String] = [:]
-        for (index, contestant) in present.enumerated() {
-            let folder = try makeFolder(directory, "\(workload.id)-\(index)")
-            folders[contestant.key] = folder
-            guard contestant.prepare != nil else { continue }
-            progress("\(workload.id): \(contestant.name) (\(contestant.level.rawValue)): prepare")
-            _ = try execute(request(workload, contestant, folder, preparing: true, round: 0))
-        }
+        for contestant in present { _ = try stock(workload, contestant, &stocks) }
+        let rounds = min(rounds, workload.roundsMax)
         for round in 0..<rounds {
             var checks = CheckTable()
             for contestant in present {
-                guard let folder = folders[contestant.key] else { continue }
                 progress(
                     "\(workload.id): round \(round + 1) of \(rounds): \(contestant.name) "
                         + "(\(contestant.level.rawValue))"
                 )
-                let data = try execute(
-                    request(workload, contestant, folder, preparing: false, round: round)
+                let folder = try makeFolder(directory, "work")
+                let session = Session(
+                    directory: folder,
+                    stock: try stock(workload, contestant, &stocks),
+                    scale: scale,
+                    round: round,
+                    seed: seed
                 )
+                let data = try execute(request(workload, contestant, session, preparing: false))
+                try removeFolder(folder)
                 let outcome = try JSONDecoder().decode(Outcome.self, from: data)
                 try checks.add(outcome.checks, from: contestant.key)
                 report.add(outcome, level: contestant.level, engine: contestant.name)
             }
         }
-        for folder in folders.values { try removeFolder(folder) }
     }
 
     private func request(
         _ workload: Workload,
         _ contestant: Contestant,
-        _ folder: String,
-        preparing: Bool,
-        round: Int
+        _ session: Session,
+        preparing: Bool
     ) -> ProcessRequest {
         ProcessRequest(
             workload: workload.id,
             contestant: contestant.key,
             preparing: preparing,
-            session: Session(directory: folder, scale: scale, round: round, seed: seed)
+            session: session
         )
-    }
-}
-
-/// The sums of one round: the first contestant sets them, the others must agree.
-public struct CheckTable: Sendable {
-    private var sums: [String: (value: UInt64, contestant: String)] = [:]
-
-    /// Begins empty.
-    public init() {}
-
-    /// Adds a contestant's sums; throws when one differs from what another found.
-    public mutating func add(_ checks: [String: UInt64], from contestant: String) throws {
-        for (name, value) in checks.sorted(by: { $0.key < $1.key }) {
-            if let first = sums[name] {
-                guard first.value == value else {
-                    throw BenchmarkError(
-                        "\(name): \(contestant) did other work than \(first.contestant): "
-                            + "sums \(value) and \(first.value)"
-                    )
-                }
-            } else {
-                sums[name] = (value, contestant)
-            }
-        }
-    }
-}
-
-/// Runs requests by starting this very program again.
-public enum ChildProcess {
-    /// Starts `program measure REQUEST` and returns what it printed.
-    public static func execute(_ request: ProcessRequest, program: String) throws -> Data {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        let text = String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
-        process.arguments = ["measure", text]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw BenchmarkError(
-                "\(request.workload): \(request.contestant) failed "
-                    + "(status \(process.terminationStatus))"
-            )
-        }
-        return data
-    }
-
-    /// Does what a request asks for; the other side of `execute`.
-    public static func answer(_ text: String, workloads: [Workload]) throws -> Data {
-        let request = try JSONDecoder().decode(ProcessRequest.self, from: Data(text.utf8))
-        guard let workload = workloads.first(where: { $0.id == request.workload }),
-            let contestant = workload.contestants.first(where: { $0.key == request.contestant })
-        else { throw BenchmarkError("no contestant \(request.contestant)") }
-        if request.preparing {
-            try contestant.prepare?(request.session)
-            return Data()
-        }
-        return try JSONEncoder().encode(contestant.measure(request.session))
     }
 }

@@ -10,59 +10,12 @@ public enum Level: String, Codable, Sendable {
     case machine
 }
 
-/// How much work a run does.
-public struct Scale: Codable, Equatable, Sendable {
-    /// Rows of workloads a and c.
-    public var rows: Int
-    /// Rows in the store before workload b begins.
-    public var rowsBeforeCommits: Int
-    /// One-row durable commits of workload b.
-    public var commits: Int
-    /// Random reads of workload c inside one snapshot.
-    public var reads: Int
-    /// Random reads of workload c in a transaction of their own.
-    public var isolatedReads: Int
-    /// Rows of workload e.
-    public var listRows: Int
-    /// Repeated fetches of workload e.
-    public var listRepeats: Int
-
-    /// The sizes of the published results.
-    public static let full = Scale(
-        rows: 1_000_000,
-        rowsBeforeCommits: 10_000,
-        commits: 2_000,
-        reads: 1_000_000,
-        isolatedReads: 200_000,
-        listRows: 40_000,
-        listRepeats: 9
-    )
-    /// A few minutes.
-    public static let quick = Scale(
-        rows: 100_000,
-        rowsBeforeCommits: 10_000,
-        commits: 1_000,
-        reads: 300_000,
-        isolatedReads: 50_000,
-        listRows: 40_000,
-        listRepeats: 5
-    )
-    /// Seconds; only the checks of such a run mean anything.
-    public static let smoke = Scale(
-        rows: 600,
-        rowsBeforeCommits: 100,
-        commits: 20,
-        reads: 500,
-        isolatedReads: 50,
-        listRows: 400,
-        listRepeats: 2
-    )
-}
-
 /// What one process of a measurement is told.
 public struct Session: Codable, Sendable {
-    /// A folder of the contestant's own; what `prepare` left there is there.
+    /// A folder of this process alone; it is removed afterwards.
     public var directory: String
+    /// The contestant's store of the workload's stock, which nobody may change. Empty without one.
+    public var stock: String
     /// How much to do.
     public var scale: Scale
     /// 0, 1, 2 … : which round this is.
@@ -71,8 +24,15 @@ public struct Session: Codable, Sendable {
     public var seed: UInt64
 
     /// Joins the parts.
-    public init(directory: String, scale: Scale, round: Int, seed: UInt64) {
+    public init(
+        directory: String,
+        stock: String = "",
+        scale: Scale,
+        round: Int,
+        seed: UInt64
+    ) {
         self.directory = directory
+        self.stock = stock
         self.scale = scale
         self.round = round
         self.seed = seed
@@ -99,17 +59,49 @@ public struct Reading: Codable, Equatable, Sendable {
     public static func size(_ metric: String, _ bytes: Double) -> Reading {
         Reading(metric: metric, unit: "bytes", value: bytes, better: .less)
     }
+
+    /// How often something happens per second.
+    public static func rate(_ metric: String, _ perSecond: Double) -> Reading {
+        Reading(metric: metric, unit: "1/s", value: perSecond, better: .more)
+    }
+
+    /// A number of things that cost something, or a share of something good.
+    public static func number(
+        _ metric: String,
+        _ value: Double,
+        unit: String,
+        better: Preference = .less
+    ) -> Reading {
+        Reading(metric: metric, unit: unit, value: value, better: better)
+    }
 }
 
 /// What one process of a measurement hands back.
 public struct Outcome: Codable, Sendable {
     /// The numbers.
     public var readings: [Reading] = []
+    /// What could not be measured, with the reason: shown, never a number.
+    public var missing: [String: String] = [:]
     /// Sum by name of what was done: equal between all contestants of a round, or the run fails.
     public var checks: [String: UInt64] = [:]
 
     /// Begins empty.
     public init() {}
+}
+
+/// A store that is filled once, in a process of its own, and used by all rounds of every workload
+/// that names it.
+public struct Stock: Sendable {
+    /// Equal names of one contestant mean the same store.
+    public var name: String
+    /// Fills the store in the session's directory.
+    public var fill: @Sendable (Session) throws -> Void
+
+    /// Joins the parts.
+    public init(_ name: String, fill: @escaping @Sendable (Session) throws -> Void) {
+        self.name = name
+        self.fill = fill
+    }
 }
 
 /// One way of doing a workload's work.
@@ -120,8 +112,8 @@ public struct Contestant: Sendable {
     public var level: Level
     /// Why it cannot take part on this machine; nil when it can.
     public var missing: String?
-    /// Runs once before the rounds in a process of its own.
-    public var prepare: (@Sendable (Session) throws -> Void)?
+    /// The store that must be there before it measures; nil when it makes its own.
+    public var stock: Stock?
     /// Runs once per round in a process of its own.
     public var measure: @Sendable (Session) throws -> Outcome
 
@@ -130,13 +122,13 @@ public struct Contestant: Sendable {
         name: String,
         level: Level,
         missing: String? = nil,
-        prepare: (@Sendable (Session) throws -> Void)? = nil,
+        stock: Stock? = nil,
         measure: @escaping @Sendable (Session) throws -> Outcome
     ) {
         self.name = name
         self.level = level
         self.missing = missing
-        self.prepare = prepare
+        self.stock = stock
         self.measure = measure
     }
 
@@ -148,14 +140,26 @@ public struct Contestant: Sendable {
 public struct Workload: Sendable {
     /// The letter of the workload.
     public var id: String
+    /// Further letters whose numbers come out of this work: j out of a and f.
+    public var alsoMeasures: [String]
     /// One line for the table.
     public var title: String
     /// In the order in which they take turns.
     public var contestants: [Contestant]
+    /// The most rounds that it gets: one where a round takes minutes.
+    public var roundsMax: Int
 
     /// Joins the parts.
-    public init(id: String, title: String, contestants: [Contestant]) {
+    public init(
+        id: String,
+        title: String,
+        alsoMeasures: [String] = [],
+        roundsMax: Int = .max,
+        contestants: [Contestant]
+    ) {
         self.id = id
+        self.alsoMeasures = alsoMeasures
+        self.roundsMax = roundsMax
         self.title = title
         self.contestants = contestants
     }

@@ -1,138 +1,172 @@
-// Who takes part in which workload. A new peer or workload is one file and one line here.
+// The workloads, and who takes part in them with which settings. A new peer is one line in
+// `everybody`, a new workload one `Event` and one entry in `workloads`.
 
 import BenchmarkHarness
 
 private typealias Peers = Goal.Peers
 
-enum Registry {
-    static let workloads = [bulkInsert, durableCommits, randomReads, sortedFetch]
+/// What every contestant of rows can do.
+typealias RowPeer = LateIndexPeer & DurableCommitPeer & PointReadPeer & OrderedScanPeer
+    & SortedFetchPeer & CompactingPeer & OpeningPeer & MixedPeer & QueryPeer
 
-    private static let usual = PeerOptions()
-    private static let best = PeerOptions().with {
+/// One contestant's line in the registry.
+struct Entry {
+    var name: String
+    var level: Level
+    /// What a measurement runs with unless it says otherwise.
+    var options: PeerOptions
+    /// The same with no more cache than any other contestant has.
+    var modest: PeerOptions
+    /// The same with memory for all data.
+    var roomy: PeerOptions
+    var missing: String?
+}
+
+/// A workload as a function of the contestant. Swift has no generic closures: a method is generic
+/// in their place.
+protocol Event {
+    func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant
+}
+
+enum Registry {
+    static let usual = PeerOptions()
+    /// Best settings, with the cache that the libraries' authors recommend for such data.
+    static let best = PeerOptions().with {
         $0.tuning = .best
         $0.cacheBytes = 512 << 20
     }
-    /// Best settings, with no more cache than the other side has.
-    private static let bestSmall = PeerOptions().with { $0.tuning = .best }
-    /// All data fits in memory.
+    private static let bestModest = PeerOptions().with { $0.tuning = .best }
     private static let roomy = PeerOptions().with {
         $0.tuning = .best
         $0.cacheBytes = 1 << 30
     }
-    private static let rowsCached = PeerOptions().with {
-        $0.tuning = .best
-        $0.cacheBytes = 1 << 30
-        $0.rowCacheBytes = 1 << 30
+    private static let usualRoomy = PeerOptions().with { $0.cacheBytes = 1 << 30 }
+
+    static let workloads = [
+        Workload(
+            id: "a",
+            title: "all rows in one durable transaction",
+            alsoMeasures: ["j"],
+            contestants: everybody(Events.BulkInsert())
+                + objectByObject(Events.BulkInsert()) + [.sequentialWrite]
+        ),
+        Workload(
+            id: "b",
+            title: "one-row durable commits",
+            contestants: everybody(Events.DurableCommits()) + [.syncedOverwrite, .syncedAppend]
+        ),
+        Workload(
+            id: "c",
+            title: "random reads by ID",
+            contestants: everybody(Events.RandomReads()) + [.rowCopy]
+        ),
+        Workload(
+            id: "d",
+            title: "rows in the order of timestamps",
+            contestants: everybody(Events.OrderedScan()) + [.rowWalk]
+        ),
+        Workload(
+            id: "e",
+            title: "the whole list in the order of timestamps",
+            contestants: everybody(Events.SortedFetch()) + [.rowBuilding]
+        ),
+        Workload(
+            id: "f",
+            title: "many rows changed and deleted",
+            alsoMeasures: ["j"],
+            contestants: everybody(Events.BulkChanges())
+                + objectByObject(Events.BulkChanges()) + [.changedRows]
+        ),
+        Workload(id: "g", title: "large values", contestants: blobs + [.largeValues]),
+        Workload(
+            id: "h",
+            title: "opening and a first read",
+            contestants: everybody(Events.Opening()) + [.coldRead]
+        ),
+        Workload(
+            id: "i",
+            title: "reads beside a writer",
+            contestants: everybody(Events.MixedWork()) + [.syncedRows]
+        ),
+        Workload(
+            id: "k",
+            title: "questions about many rows",
+            contestants: everybody(Events.Queries()) + [.rowFilter]
+        ),
+    ]
+
+    /// The chart over size: the work in stores of one size.
+    static func scaleChart(rows: Int) -> Workload {
+        Workload(
+            id: "scale-\(rows)",
+            title: "the same work in a store of \(rows) rows",
+            roundsMax: rows < 1_000_000 ? .max : 1,
+            contestants: everybody(Events.ScaleChart(rows: rows))
+        )
     }
 
-    private static let bulkInsert = Workload(
-        id: "a",
-        title: "all rows in one durable transaction",
-        contestants: [
-            .bulkInsert(Report.varve, .engine, VarveRecordPeer.self, usual),
-            .bulkInsert(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
-            .bulkInsert(Peers.sqliteBest, .engine, SQLitePeer.self, best),
-            .bulkInsert(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
-            .bulkInsert(Report.varve, .object, VarveObjectPeer.self, usual),
-            .bulkInsert(Peers.grdbRecords, .object, GRDBPeer.self, usual),
-            .bulkInsert(Peers.grdbPrepared, .object, GRDBPeer.self, best),
-            .sequentialWrite,
-        ]
-    )
+    /// The workload of an ID, as a run's own processes ask for it.
+    static func workload(_ id: String) -> Workload? {
+        if let known = workloads.first(where: { $0.id == id }) { return known }
+        guard id.hasPrefix("scale-"), let rows = Int(id.dropFirst(6)), rows > 0 else { return nil }
+        return scaleChart(rows: rows)
+    }
 
-    private static let durableCommits = Workload(
-        id: "b",
-        title: "one-row durable commits",
-        contestants: [
-            .durableCommits(Report.varve, .engine, VarveRecordPeer.self, usual),
-            .durableCommits(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
-            .durableCommits(Peers.sqliteBest, .engine, SQLitePeer.self, best),
-            .durableCommits(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
-            .durableCommits(Report.varve, .object, VarveObjectPeer.self, usual),
-            .durableCommits(Peers.grdbRecords, .object, GRDBPeer.self, usual),
-            .durableCommits(Peers.grdbPrepared, .object, GRDBPeer.self, best),
-            .syncedOverwrite,
-            .syncedAppend,
-        ]
-    )
+    private static func entry(
+        _ name: String,
+        _ level: Level,
+        isBest: Bool = false,
+        missing: String? = nil
+    ) -> Entry {
+        Entry(
+            name: name,
+            level: level,
+            options: isBest ? best : usual,
+            modest: isBest ? bestModest : usual,
+            roomy: isBest ? roomy : usualRoomy,
+            missing: missing
+        )
+    }
 
-    private static let randomReads = Workload(
-        id: "c",
-        title: "random reads by ID",
-        contestants: [
-            .randomReads(
-                Report.varve,
-                .engine,
-                VarveRecordPeer.self,
-                usual,
-                roomy: roomy,
-                rowCache: rowsCached
-            ),
-            .randomReads(
-                Peers.sqliteUsual,
-                .engine,
-                SQLitePeer.self,
-                usual,
-                roomy: usual,
-                rowCache: usual
-            ),
-            .randomReads(
-                Peers.sqliteBest,
-                .engine,
-                SQLitePeer.self,
-                bestSmall,
-                roomy: roomy,
-                rowCache: roomy
-            ),
-            .randomReads(
-                Peers.lmdb,
-                .engine,
-                LMDBPeer.self,
-                usual,
-                roomy: usual,
-                rowCache: usual,
-                missing: LMDBLibrary.missing
-            ),
-            .randomReads(
-                Report.varve,
-                .object,
-                VarveObjectPeer.self,
-                usual,
-                roomy: roomy,
-                rowCache: rowsCached
-            ),
-            .randomReads(
-                Peers.grdbRecords,
-                .object,
-                GRDBPeer.self,
-                usual,
-                roomy: usual,
-                rowCache: usual
-            ),
-            .randomReads(
-                Peers.grdbPrepared,
-                .object,
-                GRDBPeer.self,
-                bestSmall,
-                roomy: roomy,
-                rowCache: roomy
-            ),
-            .rowCopy,
+    /// All contestants of rows, in the order in which they take turns.
+    static func everybody(_ event: some Event) -> [Contestant] {
+        engines(event) + [
+            event.contestant(entry(Report.varve, .object), VarveObjectPeer.self),
+            event.contestant(entry(Peers.grdbRecords, .object), GRDBPeer.self),
+            event.contestant(entry(Peers.grdbPrepared, .object, isBest: true), GRDBPeer.self),
         ]
-    )
+    }
 
-    private static let sortedFetch = Workload(
-        id: "e",
-        title: "the whole list in the order of timestamps",
-        contestants: [
-            .sortedFetch(Report.varve, .engine, VarveRecordPeer.self, usual),
-            .sortedFetch(Peers.sqliteUsual, .engine, SQLitePeer.self, usual),
-            .sortedFetch(Peers.sqliteBest, .engine, SQLitePeer.self, best),
-            .sortedFetch(Peers.lmdb, .engine, LMDBPeer.self, missing: LMDBLibrary.missing),
-            .sortedFetch(Report.varve, .object, VarveObjectPeer.self, usual),
-            .sortedFetch(Peers.grdbRecords, .object, GRDBPeer.self, usual),
-            .sortedFetch(Peers.grdbPrepared, .object, GRDBPeer.self, best),
-            .rowBuilding,
+    /// Varve as apps change objects one by one, where `everybody` uses batches.
+    static func objectByObject(_ event: some Event) -> [Contestant] {
+        var own = entry(Report.varve + ", object by object", .object)
+        own.options.makesObjects = true
+        return [event.contestant(own, VarveObjectPeer.self)]
+    }
+
+    /// Contestants below objects.
+    static func engines(_ event: some Event) -> [Contestant] {
+        let lmdb = entry(Peers.lmdb, .engine, missing: LMDBLibrary.missing)
+        let rocksDB = entry(Peers.rocksDB, .engine, missing: RocksDBLibrary.missing)
+        return [
+            event.contestant(entry(Report.varve, .engine), VarveRecordPeer.self),
+            event.contestant(entry(Peers.sqliteUsual, .engine), SQLitePeer.self),
+            event.contestant(entry(Peers.sqliteBest, .engine, isBest: true), SQLitePeer.self),
+            event.contestant(lmdb, LMDBPeer.self),
+            event.contestant(rocksDB, RocksDBPeer.self),
         ]
-    )
+    }
+
+    private static let blobs: [Contestant] = [
+        .blobs(Report.varve, .engine, VarveRecordBlobPeer.self, usual),
+        .blobs(Report.varve + ", digest checked", .engine, VarveRecordBlobPeer.self, best),
+        .blobs(Peers.sqliteUsual, .engine, SQLiteBlobPeer.self, usual),
+        .blobs(Peers.sqliteBest, .engine, SQLiteBlobPeer.self, best),
+        .blobs(Peers.lmdb, .engine, LMDBBlobPeer.self, missing: LMDBLibrary.missing),
+        .blobs(Peers.rocksDB, .engine, RocksDBBlobPeer.self, missing: RocksDBLibrary.missing),
+        .blobs(Report.varve, .object, VarveObjectBlobPeer.self, usual),
+        .blobs(Report.varve + ", digest checked", .object, VarveObjectBlobPeer.self, best),
+        .blobs(Peers.grdbRecords, .object, GRDBBlobPeer.self, usual),
+        .blobs(Peers.grdbPrepared, .object, GRDBBlobPeer.self, best),
+    ]
 }

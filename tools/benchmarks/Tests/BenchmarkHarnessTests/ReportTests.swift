@@ -72,6 +72,60 @@ import Testing
         #expect(named.count == 2)
     }
 
+    @Test func `a goal that is not met says by how much it falls short`() {
+        func verdict(_ ratio: Double, _ goal: Double?) -> String {
+            Comparison(metric: "x", level: .engine, peer: "y", ratio: ratio, goal: goal).verdict
+        }
+        #expect(verdict(3, 2) == "met")
+        #expect(verdict(2, 2) == "met")
+        #expect(verdict(1.5, 2) == "short by 25 %")
+        #expect(verdict(1, nil).isEmpty)
+    }
+
+    @Test func `Varve's other ways of doing the work are shown and not compared`() {
+        var report = exampleReport()
+        report.add(outcome("e, faults", 3), level: .object, engine: "Varve, another way")
+        #expect(report.measurements.count == 4)
+        #expect(report.comparisons.map(\.peer) == ["GRDB records"])
+    }
+
+    @Test func `reads beside a writer are compared with Varve's own reads alone`() throws {
+        typealias Names = Workload.MixedWork
+        var report = Report()
+        for (engine, share) in [(Report.varve, 0.95), ("LMDB", 0.7)] {
+            var outcome = Outcome()
+            outcome.readings = [.number(Names.share, share, unit: "share", better: .more)]
+            report.add(outcome, level: .engine, engine: engine)
+        }
+        let only = try #require(report.comparisons.first)
+        #expect(report.comparisons.count == 1)
+        #expect((only.peer, only.ratio, only.goal) == (Goal.Peers.itselfAlone, 0.95, 0.9))
+    }
+
+    @Test func `a file of results gives back the report`() throws {
+        var report = exampleReport()
+        report.machine = ["machine: \"one\""]
+        report.skip("LMDB", reason: "not installed")
+        var incomplete = Outcome()
+        incomplete.missing = ["j, time to compact": "not yet"]
+        incomplete.readings = [.rate("i, 100-row commits", 12)]
+        report.add(incomplete, level: .engine, engine: Report.varve)
+        let again = try Report(lines: report.fileLines)
+        #expect(again.fileLines == report.fileLines)
+        #expect(again.table == report.table)
+        #expect(again.measurements.last?.better == .more)
+        #expect(throws: (any Error).self) { try Report(lines: ["no JSON"]) }
+    }
+
+    @Test func `the table names the physical limit beside a goal`() {
+        var report = exampleReport()
+        report.add(outcome("e, faults", 0.5), level: .machine, engine: "limit: memory")
+        let line = report.table.split(separator: "\n").last { $0.hasPrefix("e, faults") }
+        #expect(line?.contains("met") == true)
+        #expect(line?.hasSuffix("500 ms") == true)
+        #expect(report.table.contains("1 of 1 goals met"))
+    }
+
     @Test func `quantities carry three digits and a unit`() {
         #expect(Format.quantity(0.000_117_3, unit: "s") == "117 µs")
         #expect(Format.quantity(0.000_000_69, unit: "s") == "690 ns")

@@ -28,6 +28,8 @@ extension Contestant {
         var outcome = Outcome()
         outcome.readings.append(.time(Workload.BulkInsert.plain, time.seconds))
         outcome.readings.append(.time(Workload.BulkInsert.indexed, time.seconds))
+        outcome.readings.append(.time(Workload.BulkInsert.indexedAfter, time.seconds))
+        outcome.readings.append(.time(Workload.BulkChanges.compaction, time.seconds))
         outcome.readings.append(.size(Workload.BulkInsert.size, Double(bytes.count)))
         return outcome
     }
@@ -163,7 +165,7 @@ private final class BuiltObject {
     }
 }
 
-private func withFile(_ path: String, _ flags: Int32, _ body: (Int32) throws -> Void) throws {
+func withFile(_ path: String, _ flags: Int32, _ body: (Int32) throws -> Void) throws {
     let file = open(path, flags, 0o600)
     guard file >= 0 else { throw BenchmarkError("cannot open \(path): errno \(errno)") }
     defer {
@@ -173,7 +175,7 @@ private func withFile(_ path: String, _ flags: Int32, _ body: (Int32) throws -> 
     try body(file)
 }
 
-private func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int) throws {
+func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int) throws {
     var done = 0
     while done < bytes.count {
         let count = bytes.withUnsafeBytes { buffer in
@@ -189,7 +191,7 @@ private func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int) throws {
     }
 }
 
-private func sync(_ file: Int32) throws {
+func sync(_ file: Int32) throws {
     #if canImport(Darwin)
     let result = fcntl(file, F_FULLFSYNC)
     #else

@@ -33,16 +33,15 @@ extension Contestant {
             name: name,
             level: level,
             missing: missing,
-            prepare: { session in
-                let peer = try Peer(directory: session.directory, options: options)
-                try peer.insert(Item.rows(1...Int64(session.scale.rows), seed: session.seed))
-                try peer.close()
-            },
+            stock: .items(type, options),
             measure: { session in
                 typealias Names = Workload.RandomReads
                 var outcome = Outcome()
-                let ids = randomIDs(session, count: session.scale.reads)
+                let ids = session.randomIDs(count: session.scale.reads)
                 let fewer = Array(ids.prefix(session.scale.isolatedReads))
+                // Enough for everyone to have had every page, and Varve these rows.
+                let quarter = Array(ids.prefix(ids.count / 4))
+                let warming = Array(ids.prefix(max(quarter.count, 250_000)))
                 func measure(
                     _ metric: String,
                     _ ids: [Int64],
@@ -58,9 +57,9 @@ extension Contestant {
                     outcome.checks[metric] = time.result.value
                 }
                 func open(_ options: PeerOptions) throws -> Peer {
-                    let peer = try Peer(directory: session.directory, options: options)
+                    let peer = try Peer(directory: session.stock, options: options)
                     try peer.prepareToRead(rows: session.scale.rows)
-                    _ = try peer.read(ids: ids)
+                    _ = try peer.read(ids: warming)
                     return peer
                 }
                 var peer = try open(options)
@@ -68,19 +67,13 @@ extension Contestant {
                 try measure(Names.isolated, fewer, peer.readIsolated)
                 try peer.close()
                 peer = try open(roomy)
-                try measure(Names.memory, ids, peer.read)
+                try measure(Names.memory, quarter, peer.read)
                 try peer.close()
                 peer = try open(rowCache)
-                try measure(Names.rowCache, ids, peer.read)
+                try measure(Names.rowCache, quarter, peer.read)
                 try peer.close()
                 return outcome
             }
         )
-    }
-
-    /// IDs of rows that exist, the same for every peer of a round.
-    private static func randomIDs(_ session: Session, count: Int) -> [Int64] {
-        var random = SeededRandom(seed: session.seed &+ UInt64(session.round) &* 7919)
-        return (0..<count).map { _ in 1 + Int64(random.below(UInt64(session.scale.rows))) }
     }
 }

@@ -27,11 +27,7 @@ extension Contestant {
             name: name,
             level: level,
             missing: missing,
-            prepare: { session in
-                let peer = try Peer(directory: session.directory, options: options)
-                try peer.insert(Item.rows(1...Int64(session.scale.listRows), seed: session.seed))
-                try peer.close()
-            },
+            stock: .items(type, options, name: "list") { $0.listRows },
             measure: { session in
                 typealias Names = Workload.SortedFetch
                 var outcome = Outcome()
@@ -42,13 +38,13 @@ extension Contestant {
                     outcome.checks[metric] = fold.value
                 }
                 // As faults: what a fault gives when it is read is checked, but not timed.
-                var peer = try Peer(directory: session.directory, options: options)
+                var peer = try Peer(directory: session.stock, options: options)
                 let first = try timed { try peer.fetchFaults() }
                 outcome.readings.append(.time(Names.faults, first.seconds))
                 try check(Names.faults, peer.readEveryProperty(first.result))
                 try peer.close()
 
-                peer = try Peer(directory: session.directory, options: options)
+                peer = try Peer(directory: session.stock, options: options)
                 _ = try peer.fetchFaults()
                 var repeats: [Double] = []
                 for _ in 0..<session.scale.listRepeats {
@@ -57,7 +53,7 @@ extension Contestant {
                 appendMedian(repeats, Names.faultsRepeated, to: &outcome)
                 try peer.close()
 
-                peer = try Peer(directory: session.directory, options: options)
+                peer = try Peer(directory: session.stock, options: options)
                 let filled = try timed { try peer.readEveryProperty(peer.fetchFilled()) }
                 outcome.readings.append(.time(Names.filled, filled.seconds))
                 try check(Names.filled, filled.result)

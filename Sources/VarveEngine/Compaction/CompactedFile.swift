@@ -1,0 +1,134 @@
+// The file that a compaction writes, under a temporary name until it is whole.
+//
+// Invariants
+// - It has the store's identity, a file ID and a generation of its own.
+// - It is synced every few megabytes, so that no sync is a long one and none starves readers.
+// - Whoever gives it up removes its name; what a dead process left, the next opening removes.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+struct CompactedFile {
+    static let flushBytes = 1 << 20
+    static let syncBytes: UInt64 = 8 << 20
+
+    let directory: any StoreDirectory
+    let name: String
+    let generation: Generation
+    var log: LogWriter
+    private var syncedEnd = FileHeader.logStart
+
+    init(
+        beside old: Generation,
+        in directory: any StoreDirectory,
+        store: String,
+        options: EngineOptions,
+        budget: NodeBudget,
+        counters: EngineCounters
+    ) throws(EngineError) {
+        let environment = options.environment
+        let header = FileHeader(
+            storeID: old.header.storeID,
+            fileID: UUIDValue(
+                high: environment.randomNumber(),
+                low: environment.randomNumber()
+            ),
+            generation: old.header.generation + 1,
+            createdMicroseconds: environment.wallClockMicroseconds(),
+            creator: options.creator
+        )
+        let name = Engine.temporaryName(store, environment)
+        let file = try Engine.io { () throws(IOError) in
+            let file = try directory.openFile(name, mode: .createExclusive)
+            do throws(IOError) {
+                try file.write(header.encoded() + header.encoded(), at: FileOffset(0))
+            } catch {
+                file.close()
+                try? directory.remove(name)
+                throw error
+            }
+            return file
+        }
+        self.directory = directory
+        self.name = name
+        generation = Generation(file: file, header: header, budget: budget, counters: counters)
+        log = LogWriter(
+            file: file,
+            seed: header.fileSeed,
+            options: options,
+            counters: counters,
+            end: FileHeader.logStart,
+            durableEnd: FileHeader.logStart,
+            lastCommit: FileOffset(0),
+            lastCommitHash: 0,
+            checkpoint: FileOffset(0)
+        )
+    }
+
+    /// Writes what gathered when it is much, and syncs now and then.
+    mutating func relieve() throws(EngineError) {
+        guard log.bufferedBytes > Self.flushBytes else { return }
+        try flush()
+        if log.end.rawValue - syncedEnd.rawValue > Self.syncBytes { try sync() }
+    }
+
+    /// Writes what gathered, so that it can be read.
+    mutating func flush() throws(EngineError) {
+        do throws(IOError) { try log.flush() } catch { throw .io(error) }
+    }
+
+    mutating func sync() throws(EngineError) {
+        try flush()
+        do throws(IOError) { try log.sync() } catch { throw .io(error) }
+        syncedEnd = log.end
+    }
+
+    /// Copies a value of another file; its bytes are checked on the way.
+    mutating func copy(
+        _ place: ValuePlace,
+        from source: LogReader
+    ) throws(EngineError) -> ValuePlace {
+        let frame = try source.frame(place.address, kind: .value)
+        let front = Array(frame.bytes[frame.payload.prefix(ValueHeader.length)])
+        let body: [UInt8]
+        do throws(FormatError) {
+            _ = try ValueHeader(decoding: front, range: 0..<front.count, place: "value")
+            let (bytes, range) = try Frame.body(
+                of: frame.bytes,
+                payload: frame.payload,
+                header: frame.header,
+                frontLength: ValueHeader.length,
+                place: frame.offset.frameName
+            )
+            body = Array(bytes[range])
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+        let address = log.appendBody(
+            .value,
+            front: front,
+            body: body,
+            compresses: frame.header.flags.contains(.compressed)
+        )
+        try relieve()
+        return ValuePlace(address: address, length: place.length)
+    }
+
+    /// Gives the file up.
+    func remove() {
+        generation.file.close()
+        try? directory.remove(name)
+    }
+}
+
+extension Engine {
+    /// A name under which a store's file is made: not a store yet.
+    static func temporaryName(_ store: String, _ environment: any Environment) -> String {
+        let digits = String(environment.randomNumber(), radix: 16)
+        return store + newSuffix + String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// The store's name without ".varve".
+    var storeName: String { String(fileName.dropLast(Self.fileSuffix.count)) }
+}

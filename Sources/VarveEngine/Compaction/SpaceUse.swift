@@ -1,0 +1,119 @@
+// How many stored bytes a state needs, kept exact from checkpoint to checkpoint.
+//
+// Invariants
+// - Live bytes of a state are the frames of its pages, large values and small blobs.
+// - Only what two states do not share is looked at: the cost is that of the pages that changed.
+
+internal import VarveBase
+internal import VarveFormat
+
+extension StoreState {
+    /// Stored bytes that this state will need when what is in memory only is written, as pages of
+    /// `pageBytes`.
+    ///
+    /// - Complexity: O(pages that changed since the newest TREE or CKPT).
+    func liveBytes(withPages pageBytes: UInt64) -> UInt64 {
+        var base = self
+        base.trees = baseTrees
+        // An old page that cannot be read fails whoever needs it, not the counting.
+        let change = (try? SpaceUse.change(from: base, to: self)) ?? 0
+        return SpaceUse.add(change, to: liveBytes) + pageBytes
+    }
+
+    /// Everything is in pages, as a TREE or CKPT at `frame` says.
+    mutating func becomeBase(at frame: FileOffset, liveBytes: UInt64) {
+        self.frame = frame
+        baseFrame = frame
+        baseTrees = trees
+        self.liveBytes = liveBytes
+    }
+
+    /// Bytes in front of the newest TREE or CKPT that its state does not need.
+    var deadBytes: UInt64 {
+        let used = FileHeader.logStart.rawValue + liveBytes
+        return baseFrame.rawValue - min(baseFrame.rawValue, used)
+    }
+}
+
+enum SpaceUse {
+    /// How the bytes that are in the file and needed change from one state to a later one. Pages
+    /// that are in memory only are not counted: whoever writes them adds them.
+    ///
+    /// - Complexity: O(pages that the states do not share).
+    static func change(
+        from old: StoreState,
+        to new: StoreState
+    ) throws(EngineError) -> Int64 {
+        var change: Int64 = 0
+        for id in Set(old.trees.keys).union(new.trees.keys) {
+            change += try pages(old.tree(id), new.tree(id))
+        }
+        for id in [TreeID.largeValues, .blobs] {
+            var difference = TreeDifference(from: old.tree(id), to: new.tree(id))
+            while let entry = try difference.next() {
+                if let after = entry.after { change += try stored(after, id) }
+                if let before = entry.before { change -= try stored(before, id) }
+            }
+        }
+        return change
+    }
+
+    /// `bytes` after a change, never below zero.
+    static func add(_ change: Int64, to bytes: UInt64) -> UInt64 {
+        UInt64(max(0, Int64(clamping: bytes) + change))
+    }
+
+    /// Bytes of the frame that an entry of `largeValues` or `blobs` names.
+    private static func stored(_ value: [UInt8], _ tree: TreeID) throws(EngineError) -> Int64 {
+        do throws(FormatError) {
+            if tree == .blobs {
+                guard case .frame(let place) = try BlobEntry(decoding: value).place else {
+                    return 0
+                }
+                return Int64(place.address.frameLength)
+            }
+            var reader = ByteReader(value, place: "large value")
+            let place = try ValuePlace(from: &reader, below: FileOffset(.max))
+            return Int64(place.address.frameLength)
+        } catch {
+            throw .damaged(error)
+        }
+    }
+
+    /// A page that both have is passed over on both sides or counted on both, so the sum is exact
+    /// wherever the walks meet.
+    private static func pages(_ old: Tree, _ new: Tree) throws(EngineError) -> Int64 {
+        var sum: Int64 = 0
+        var left = TreeWalk(old)
+        var right = TreeWalk(new)
+        while true {
+            switch (left.head, right.head) {
+            case (.subtree(let before), .subtree(let after)):
+                if before.isSame(as: after) {
+                    left.skip()
+                    right.skip()
+                    continue
+                }
+                let order = ByteReader.compare(before.low, after.low)
+                if order < 0 || (order == 0 && before.level >= after.level) {
+                    sum -= try count(before, &left)
+                }
+                if order > 0 || (order == 0 && after.level >= before.level) {
+                    sum += try count(after, &right)
+                }
+            case (.subtree(let before), _): sum -= try count(before, &left)
+            case (_, .subtree(let after)): sum += try count(after, &right)
+            default: return sum
+            }
+        }
+    }
+
+    private static func count(
+        _ subtree: TreeWalk.Subtree,
+        _ walk: inout TreeWalk
+    ) throws(EngineError) -> Int64 {
+        // Leaves are counted by what their parents say.
+        if subtree.level == 0 { walk.skip() } else { try walk.expand() }
+        return Int64(subtree.pointer.address?.frameLength ?? 0)
+    }
+}

@@ -1,0 +1,60 @@
+// One store file that is open, with the nodes that were read from it.
+//
+// Invariants
+// - A state, and so every snapshot, refers to the generation that its addresses belong to. After
+//   compaction has put another file in its place, snapshots go on reading the old one.
+// - File and nodes are let go with the last state that refers to them.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+final class Generation: Sendable {
+    let header: FileHeader
+    let file: any StoreFile
+    let log: LogReader
+    let nodes: NodeStore
+    private let counters: EngineCounters
+
+    init(
+        file: any StoreFile,
+        header: FileHeader,
+        budget: NodeBudget,
+        counters: EngineCounters
+    ) {
+        self.header = header
+        self.file = file
+        self.counters = counters
+        log = LogReader(file: file, seed: header.fileSeed)
+        nodes = NodeStore(log: log, budget: budget, counters: counters)
+    }
+
+    /// Reads a large value or a small blob of this file.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    func value(_ place: ValuePlace) throws(EngineError) -> [UInt8] {
+        let bytes = try log.value(place)
+        counters.valueBytesRead.add(UInt64(bytes.count), ordering: .relaxed)
+        return bytes
+    }
+}
+
+/// Bytes of clean nodes that the generations of one engine may keep together, and who reads them.
+final class NodeBudget: Sendable {
+    let bytesMax: Int
+    let readers = ReaderEpochs()
+    private let used = Atomic<Int>(0)
+    private let limbo = Atomic<Int>(0)
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    var usedBytes: Int { used.load(ordering: .relaxed) }
+    /// Bytes of evicted nodes that a reader may still be using.
+    var limboBytes: Int { limbo.load(ordering: .relaxed) }
+    var isExceeded: Bool { usedBytes > bytesMax }
+    func take(_ bytes: Int) { used.add(bytes, ordering: .relaxed) }
+    func give(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
+    func enterLimbo(_ bytes: Int) { limbo.add(bytes, ordering: .relaxed) }
+    func leaveLimbo(_ bytes: Int) { limbo.subtract(bytes, ordering: .relaxed) }
+}

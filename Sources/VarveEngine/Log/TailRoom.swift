@@ -1,0 +1,126 @@
+// Zeros behind the log, written and synced before a commit needs them.
+//
+// Invariants
+// - Bytes are handed to the system only below `preparedEnd`: whoever passes it raises it first,
+//   under the lock. So zeros never meet data.
+// - Zeros count as prepared only after a sync that succeeded.
+// - One thread grows at a time, a piece at a time; a saver in need waits for one piece at most, and
+//   one that has room for none.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveIO
+
+final class TailRoom: Sendable {
+    /// Bytes written and synced at once: 4 MiB at once would hold up a commit's sync for longer.
+    static let pieceBytes: UInt64 = 128 << 10
+
+    /// Raised under `growing`; lowered only by `cut`, when nobody writes any more.
+    private let preparedEnd: Atomic<UInt64>
+    private let growing = Mutex(())
+    private let progress: LogProgress
+    private let options: EngineOptions
+    private let counters: EngineCounters
+
+    /// Zeros found behind the log may not be on disk: they are prepared again before use.
+    init(
+        end: FileOffset,
+        options: EngineOptions,
+        counters: EngineCounters,
+        progress: LogProgress
+    ) {
+        preparedEnd = Atomic(end.rawValue)
+        self.progress = progress
+        self.options = options
+        self.counters = counters
+    }
+
+    /// Bytes that should be ready behind the log.
+    private func wanted(behind end: UInt64) -> UInt64 {
+        min(max(end / 8, options.tailRoomMin), options.tailRoomMax)
+    }
+
+    /// Makes everything below `end` usable, growing when less than `reserve` would be left.
+    ///
+    /// - Throws: `noSpace`, `ioFailed`: nothing of the batch was written. `poisoned` when a sync
+    ///   failed: it may have been the only report of a lost write.
+    func ensure(
+        _ end: FileOffset,
+        reserve: UInt64,
+        file: any StoreFile
+    ) throws(EngineError) {
+        let needed = end.rawValue + reserve
+        if needed <= prepared { return }
+        try growing.withLock { _ throws(EngineError) in
+            guard needed > prepared else { return }
+            let target = (needed + wanted(behind: end.rawValue) + 4095) & ~4095
+            // The descriptor that commits go through.
+            try grow(to: target, file) { () throws(IOError) in try progress.sync(file) }
+            counters.roomExtensions.add(1, ordering: .relaxed)
+        }
+    }
+
+    private var prepared: UInt64 { preparedEnd.load(ordering: .acquiring) }
+
+    /// A large batch extends the file itself: zeros first would only write it twice.
+    func pass(_ end: FileOffset) {
+        // Under the lock: zeros that are being written now would come behind the batch.
+        growing.withLock { _ in _ = preparedEnd.max(end.rawValue, ordering: .releasing) }
+    }
+
+    /// Whether less than half of what should be ready is.
+    func isLow(behind end: FileOffset) -> Bool {
+        prepared < end.rawValue + wanted(behind: end.rawValue) / 2
+    }
+
+    /// Writes one piece of zeros when room is short; false when there is enough.
+    ///
+    /// - Parameter file: a descriptor that no commit goes through.
+    func growOnePiece(behind end: FileOffset, file: any StoreFile) throws(EngineError) -> Bool {
+        try growing.withLock { _ throws(EngineError) in
+            let target = (end.rawValue + wanted(behind: end.rawValue) + 4095) & ~4095
+            guard prepared < target else { return false }
+            try grow(to: min(target, prepared + Self.pieceBytes), file) { () throws(IOError) in
+                try progress.syncElsewhere(file)
+            }
+            return true
+        }
+    }
+
+    /// Called under `growing`.
+    private func grow(
+        to target: UInt64,
+        _ file: any StoreFile,
+        _ sync: () throws(IOError) -> Void
+    ) throws(EngineError) {
+        let start = prepared
+        var position = start
+        do throws(IOError) {
+            while position < target {
+                let count = min(target - position, Self.pieceBytes)
+                try file.write([UInt8](repeating: 0, count: Int(count)), at: FileOffset(position))
+                position += count
+            }
+        } catch {
+            throw .io(error)
+        }
+        do throws(IOError) { try sync() } catch {
+            throw EngineError(
+                .poisoned,
+                "a sync of the store file failed (\(error.description)); every commit that was "
+                    + "acknowledged is on disk",
+                cause: error
+            )
+        }
+        counters.bytesWritten.add(target - start, ordering: .relaxed)
+        preparedEnd.store(target, ordering: .releasing)
+    }
+
+    /// Cuts unused zeros off, at a clean close.
+    func cut(to end: FileOffset, file: any StoreFile) throws(IOError) {
+        try growing.withLock { _ throws(IOError) in
+            if try file.size() > end.rawValue { try file.cut(to: end.rawValue) }
+            preparedEnd.store(end.rawValue, ordering: .releasing)
+        }
+    }
+}

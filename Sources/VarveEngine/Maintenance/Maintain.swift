@@ -1,0 +1,124 @@
+// What maintenance does, and when.
+//
+// Invariants
+// - Nothing here is needed for a commit to be durable; without it commits cost more, no less.
+// - A failed sync poisons the engine, whoever made it.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveIO
+
+extension Engine {
+    /// What the commit that was just queued leaves to do. Called under the writer lock.
+    func needs(_ writer: borrowing WriterState) -> MaintenanceNeeds {
+        var needs = MaintenanceNeeds()
+        if writer.isDirty { needs.checkpoint = writer.log.tailBytes > checkpointTail(writer) }
+        if maintenance != nil { needs.room = writer.log.room.isLow(behind: writer.log.end) }
+        return needs
+    }
+
+    /// Behind a commit: the saver's own work when there is no thread.
+    func arrange(_ needs: MaintenanceNeeds, after commit: QueuedCommit) {
+        var needs = needs
+        needs.sync = commit.durability == .relaxed
+        if let maintenance {
+            let now = needs.sync ? options.environment.monotonicNanoseconds() : 0
+            maintenance.note(needs, at: now)
+        } else if needs.checkpoint {
+            // The commit stands whatever happens here; a failure shows at the next write.
+            try? checkpoint()
+        }
+    }
+
+    /// One round of the maintenance thread.
+    /// - Returns: milliseconds until the next one, if nothing wakes the thread before.
+    func maintain(_ needs: MaintenanceNeeds, on thread: MaintenanceThread) -> Int {
+        let before = published.withLock { $0.state.number }
+        var pause = options.idleMilliseconds
+        do throws(EngineError) {
+            if needs.sync {
+                let wait = thread.millisecondsToSync(
+                    options.relaxedSyncMilliseconds,
+                    now: options.environment.monotonicNanoseconds()
+                )
+                if wait == 0 { try syncRelaxed() } else { pause = min(wait, pause) }
+            }
+            if needs.room { try growRoom(thread) }
+            // Commits that came while the last one was written asked for it, too.
+            if needs.checkpoint,
+                writer.withLock({ $0.log.tailBytes > checkpointTail($0) })
+            {
+                try checkpointInBackground(thread)
+            }
+            // Idle: nothing was asked for, and nothing was committed since the last round.
+            let last = idle.withLock { last in
+                defer { last = before }
+                return last
+            }
+            if needs.isEmpty, before == last { try settleDown(thread) }
+        } catch {
+            // Refusals come again at the next commit; a failed sync has poisoned the engine.
+        }
+        return pause
+    }
+
+    /// Zeros behind the log, a piece at a time.
+    private func growRoom(_ thread: MaintenanceThread) throws(EngineError) {
+        while !thread.isStopping {
+            // All of one file: a compaction may put another in its place at any time.
+            let (room, end, generation) = writer.withLock {
+                ($0.log.room, $0.log.end, $0.generation)
+            }
+            let goesOn: Bool
+            do throws(EngineError) {
+                let file = try maintenanceFile(thread, generation)
+                goesOn = try room.growOnePiece(behind: end, file: file)
+            } catch {
+                throw poisonIfSyncFailed(error)
+            }
+            if !goesOn { return }
+        }
+    }
+
+    /// The thread's own descriptor of a generation's file.
+    ///
+    /// - Throws: `ioFailed`, also when the name belongs to a newer file already.
+    func maintenanceFile(
+        _ thread: MaintenanceThread,
+        _ generation: Generation
+    ) throws(EngineError) -> any StoreFile {
+        do throws(IOError) {
+            return try thread.file(like: generation.file, directory, fileName)
+        } catch {
+            throw .io(error)
+        }
+    }
+
+    /// Any failed sync of the store file may be the only report of a lost write.
+    func poisonIfSyncFailed(_ error: EngineError) -> EngineError {
+        guard error.code == .poisoned else { return error }
+        return writer.withLock { poison(&$0, error) }
+    }
+
+    /// Commits that were visible before their sync.
+    private func syncRelaxed() throws(EngineError) {
+        let isBehind = writer.withLock { $0.log.handedEnd > $0.log.durableEnd }
+        guard isBehind else { return }
+        try exclusively { writer throws(EngineError) in
+            if case .open = writer.status { try syncHanded(&writer) }
+        }
+    }
+
+    /// Nobody has committed for a while: a checkpoint when it is worth one, a witness, and a
+    /// smaller file when that is worthwhile.
+    private func settleDown(_ thread: MaintenanceThread) throws(EngineError) {
+        let isWorthIt = writer.withLock {
+            $0.isDirty && $0.log.tailBytes > options.idleTailBytes
+        }
+        if isWorthIt { try checkpointInBackground(thread) }
+        try exclusively { writer throws(EngineError) in try witness(&writer) }
+        if options.compactsAutomatically {
+            _ = try compactIfWorthwhile(isCancelled: { thread.isStopping })
+        }
+    }
+}

@@ -1,0 +1,208 @@
+// How a process that reads keeps up with the one that writes.
+//
+// Invariants
+// - A reader moves forward only, to commits that are on disk, one after another; the caches above
+//   hear of each before it can be seen.
+// - It stands on the roots of every TREE and CKPT that it passes, so it never gathers changed nodes
+//   of more than one stretch between two checkpoints.
+// - After a compaction it reads the old file to its end before it turns to the new one: nothing of
+//   what changed is missed.
+// - What cannot be read leaves the reader where it is; the next attempt begins anew.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+/// Waits for the writer on a thread of its own, for readers who want to hear of commits.
+final class FollowThread: Sendable {
+    private let watch: FileWatch
+
+    init?(_ engine: Engine) {
+        guard let watch = engine.directory.watch(engine.lockName) else { return nil }
+        self.watch = watch
+        let isStarted = BackgroundThread.start { [weak engine] in
+            while watch.wait() {
+                guard let engine else { return }
+                engine.follow()
+            }
+        }
+        if !isStarted { return nil }
+    }
+
+    deinit { watch.stop() }
+}
+
+/// A reader's way to follow a writer in another process.
+final class Follower: Sendable {
+    struct State {
+        /// Stamps of replays; a published state is never changed in place.
+        var stamp = TreeNode.cleanStamp + 2
+        var seen: UInt64 = 0
+    }
+    let page: SharedPage
+    let state = Mutex(State())
+    let thread = Mutex<FollowThread?>(nil)
+
+    init(_ page: SharedPage) { self.page = page }
+}
+
+extension Engine {
+    /// From now on a reading engine hears of commits of other processes when they happen, where the
+    /// system can tell; elsewhere at its next snapshot.
+    public func followInBackground() {
+        follower?.thread.withLock { thread in
+            if thread == nil { thread = FollowThread(self) }
+        }
+    }
+
+    /// Brings a reading engine up to the newest durable commit that the writing process tells of.
+    ///
+    /// - Complexity: one small read when nothing is new; else O(bytes of the new commits).
+    func follow() {
+        guard let follower else { return }
+        guard let told = follower.page.read() else { return }
+        follower.state.withLock { state in
+            // The sequence begins anew with every writer: any other one is news.
+            if told.sequence == state.seen { return }
+            do throws(EngineError) {
+                try catchUp(to: told, &state)
+                state.seen = told.sequence
+                counters.followed.add(1, ordering: .relaxed)
+            } catch {
+                counters.followFailures.add(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    private func catchUp(
+        to told: SharedState,
+        _ follower: inout Follower.State
+    ) throws(EngineError) {
+        let here = published.withLock { $0.state }
+        if told.fileID == here.generation.header.fileID {
+            guard told.frame > here.frame else { return }
+            try advance(here, to: told.frame, &follower)
+            return
+        }
+        // 1. The rest of the old file: the writer has left it, so its newest commit is the last.
+        let scan = LogScan(log: here.generation.log, size: try here.generation.log.size())
+        let newest = try Recovery(scan: scan).run().newest
+        let last =
+            newest.header.kind == .close ? try scan.previous(of: newest) ?? newest : newest
+        if last.offset > here.frame { try advance(here, to: last.offset, &follower) }
+        // 2. The new file, from the state that it began with.
+        let file = try Self.openFile(fileName, in: directory, true)
+        let header = try Self.readHeader(file, fileName)
+        guard header.fileID == told.fileID, header.storeID == storeID else {
+            throw EngineError(.ioFailed, "the store file changed again while it was opened")
+        }
+        let generation = Generation(
+            file: file,
+            header: header,
+            budget: nodeBudget,
+            counters: counters
+        )
+        let chain = try CommitChain(generation: generation, newest: told.frame)
+        let reached = published.withLock { $0.state.number }
+        guard let (base, later) = try chain.stretch({ $0.number <= reached }) else {
+            // More than one compaction has passed: which objects changed is not known.
+            try adopt(chain, generation, &follower)
+            return
+        }
+        let replay = replay(generation, &follower)
+        var state = try replay.state(of: base)
+        for place in try chain.places(from: base, to: later, { $0.number <= reached }) {
+            state = try replay.apply(chain.commit(at: place), to: state)
+        }
+        published.withLock { $0.show(state, isDurable: true) }
+        try advance(state, to: told.frame, &follower)
+    }
+
+    /// Publishes every commit from behind `here` up to the frame at `target`.
+    private func advance(
+        _ here: StoreState,
+        to target: FileOffset,
+        _ follower: inout Follower.State
+    ) throws(EngineError) {
+        let chain = try CommitChain(generation: here.generation, newest: target)
+        var places: [FileOffset] = []
+        var next: ScannedCommit? = try chain.commit(at: target)
+        while let frame = next, frame.offset > here.frame {
+            places.append(frame.offset)
+            next = try chain.before(frame)
+        }
+        guard next?.offset == here.frame else {
+            // The newest commit that was read at opening was not on disk and never came to be.
+            try adopt(chain, here.generation, &follower)
+            return
+        }
+        var state = here
+        for place in places.reversed() {
+            let frame = try chain.commit(at: place)
+            let replay = replay(here.generation, &follower)
+            let before = state
+            state =
+                frame.isBase ? try replay.state(of: frame) : try replay.apply(frame, to: state)
+            state.liveBytes = frame.record.liveBytes
+            if frame.carriesChanges { try announce(frame, before) }
+            published.withLock { $0.show(state, isDurable: true) }
+        }
+    }
+
+    private func announce(
+        _ frame: ScannedCommit,
+        _ before: StoreState
+    ) throws(EngineError) {
+        let changes = CommitChanges(
+            number: frame.number,
+            author: frame.record.author,
+            timeMicroseconds: frame.record.clockMicroseconds,
+            objects: try Replay.changes(of: frame),
+            schemaChanged: before.schemaVersion != frame.record.schemaVersion
+        )
+        delegate.willPublish(changes)
+        delegate.didPublish(changes)
+    }
+
+    /// Takes the newest state without knowing what changed: every cache must forget.
+    private func adopt(
+        _ chain: CommitChain,
+        _ generation: Generation,
+        _ follower: inout Follower.State
+    ) throws(EngineError) {
+        guard let (base, later) = try chain.stretch({ _ in true }) else {
+            throw .damaged("the log has no checkpoint", place: chain.newest)
+        }
+        let replay = replay(generation, &follower)
+        var state = try replay.state(of: base)
+        for place in try chain.places(from: base, to: later, { _ in true })
+        where place > base.offset {
+            state = try replay.apply(chain.commit(at: place), to: state)
+        }
+        let changes = CommitChanges(
+            number: state.number,
+            author: "",
+            timeMicroseconds: later.record.clockMicroseconds,
+            objects: [],
+            schemaChanged: true
+        )
+        delegate.willPublish(changes)
+        published.withLock { $0.show(state, isDurable: true) }
+        delegate.didPublish(changes)
+    }
+
+    private func replay(
+        _ generation: Generation,
+        _ follower: inout Follower.State
+    ) -> Replay {
+        follower.stamp += 1
+        return Replay(
+            generation: generation,
+            delegate: delegate,
+            options: options,
+            counters: counters,
+            stamp: follower.stamp
+        )
+    }
+}

@@ -1,0 +1,240 @@
+// FENCE: reading one node: plain words, no reference count, no check of exclusivity.
+//
+// Invariants
+// - A view is valid while somebody keeps its node alive (`NodeStore` says who) and the node is not
+//   changed. Nobody keeps a view longer than the call that got it.
+// - Slots of 24 bytes grow from the front of the block, keys and values from the back.
+//   slot = first 8 key bytes, key offset (4), key length (4), value offset (4), value length (4)
+// - A key of up to 8 bytes stands in its slot alone, zeros behind it; a longer one also as a whole
+//   at its offset. So object IDs need no search beyond the slots.
+// - Slots are strictly ascending by key (memcmp, shorter first).
+// - An inner node has one child per slot. Slot i's key is a lower bound of child i's keys and an
+//   upper bound (exclusive) of child i-1's; slot 0's key is empty.
+
+internal import VarveBase
+internal import VarveFormat
+
+/// A child as an inner node keeps it: plain words. A changed child's reference belongs to the node.
+@unsafe struct NodePointer {
+    /// The child when it was changed since the last checkpoint.
+    var node: Unmanaged<TreeNode>?
+    /// Its page's place in the file; 0 while it exists in memory only.
+    var offset: UInt64
+    var payloadHash: UInt64
+    var storedLength: UInt32
+    /// Entries of the leaves below it.
+    var rows: UInt64
+
+    /// The page in the file.
+    var address: PageAddress? {
+        if unsafe offset == 0 { return nil }
+        return unsafe PageAddress(
+            offset: FileOffset(offset),
+            storedLength: storedLength,
+            payloadHash: payloadHash
+        )
+    }
+
+    /// Without a reference of its own: the caller keeps `pointer.node` alive.
+    init(_ pointer: ChildPointer) {
+        unsafe node = pointer.node.map { unsafe Unmanaged.passUnretained($0) }
+        unsafe offset = pointer.address?.offset.rawValue ?? 0
+        unsafe payloadHash = pointer.address?.payloadHash ?? 0
+        unsafe storedLength = pointer.address?.storedLength ?? 0
+        unsafe rows = pointer.rows
+    }
+
+    /// With references.
+    var child: ChildPointer {
+        unsafe ChildPointer(node: node?.takeUnretainedValue(), address: address, rows: rows)
+    }
+}
+
+/// The words of a node that reading needs.
+@unsafe struct NodeView {
+    /// The block of slots, keys and values.
+    var base: UnsafeMutableRawPointer
+    /// One per entry in an inner node, none in a leaf.
+    var children: UnsafeMutablePointer<NodePointer>?
+    /// Number of children.
+    var childCount: Int
+    /// Number of entries.
+    var count: Int
+    /// 0 for a leaf, the child's level plus 1 otherwise.
+    var level: Int
+
+    // MARK: Slots. Callers check `index` against `count`; everything inside a slot is our own.
+
+    @inline(__always) func head(_ index: Int) -> UInt64 {
+        UInt64(bigEndian: unsafe base.load(fromByteOffset: index &* 24, as: UInt64.self))
+    }
+    @inline(__always) func keyLength(_ index: Int) -> Int {
+        Int(unsafe base.load(fromByteOffset: index &* 24 &+ 12, as: UInt32.self))
+    }
+    @inline(__always) func valueLength(_ index: Int) -> Int {
+        Int(unsafe base.load(fromByteOffset: index &* 24 &+ 20, as: UInt32.self))
+    }
+    @inline(__always) func keyBytes(_ index: Int) -> UnsafeRawBufferPointer {
+        let length = unsafe keyLength(index)
+        let offset = unsafe base.load(fromByteOffset: index &* 24 &+ 8, as: UInt32.self)
+        let start = length <= TreeNode.slotKeyMax ? index &* 24 : Int(offset)
+        return unsafe UnsafeRawBufferPointer(start: base + start, count: length)
+    }
+    @inline(__always) func valueBytes(_ index: Int) -> UnsafeRawBufferPointer {
+        let offset = unsafe base.load(fromByteOffset: index &* 24 &+ 16, as: UInt32.self)
+        return unsafe UnsafeRawBufferPointer(start: base + Int(offset), count: valueLength(index))
+    }
+
+    // MARK: Keys
+
+    /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key.
+    @inline(__always) static func head(of key: UnsafeRawBufferPointer) -> UInt64 {
+        if key.count >= 8 {
+            return UInt64(bigEndian: unsafe key.loadUnaligned(as: UInt64.self))
+        }
+        var result: UInt64 = 0
+        for index in 0..<key.count { result |= UInt64(unsafe key[index]) << UInt64(56 - 8 * index) }
+        return result
+    }
+
+    /// memcmp order, shorter first.
+    @inline(__always) static func compare(
+        _ left: UnsafeRawBufferPointer,
+        _ right: UnsafeRawBufferPointer
+    ) -> Int {
+        let common = min(left.count, right.count)
+        var index = 0
+        while index + 8 <= common {
+            let a = UInt64(
+                bigEndian: unsafe left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            )
+            let b = UInt64(
+                bigEndian: unsafe right.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            )
+            if a != b { return a < b ? -1 : 1 }
+            index += 8
+        }
+        while index < common {
+            let a = unsafe left[index]
+            let b = unsafe right[index]
+            if a != b { return a < b ? -1 : 1 }
+            index += 1
+        }
+        return left.count == right.count ? 0 : (left.count < right.count ? -1 : 1)
+    }
+
+    // MARK: Search
+
+    /// Index of the first entry whose key is not below `key`, and whether it is equal.
+    func lowerBound(_ key: UnsafeRawBufferPointer) -> (index: Int, isEqual: Bool) {
+        let wanted = unsafe Self.head(of: key)
+        var low = unsafe firstSlot(notBelow: wanted)
+        // Only entries with the same first 8 bytes are left to tell apart.
+        var high = low
+        if unsafe low < count && head(low) == wanted {
+            unsafe high = wanted == .max ? count : firstSlot(notBelow: wanted + 1)
+        }
+        while low < high {
+            let middle = (low + high) / 2
+            let order = unsafe Self.compare(keyBytes(middle), key)
+            if order == 0 { return (middle, true) }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return (low, false)
+    }
+
+    /// Binary search over the heads alone; the loop's only branch is its count.
+    @inline(__always) func firstSlot(notBelow wanted: UInt64) -> Int {
+        var first = 0
+        var length = unsafe count
+        while length > 0 {
+            let half = length / 2
+            let isBelow = unsafe head(first &+ half) < wanted
+            first = isBelow ? first &+ half &+ 1 : first
+            length = isBelow ? length &- half &- 1 : half
+        }
+        return first
+    }
+
+    /// Index of the entry whose key is the 8-byte `object`, or where it would stand.
+    @inline(__always)
+    func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
+        let wanted = object.rawValue
+        guard unsafe count > 0 else { return (0, false) }
+        // IDs given out in a row: the place follows from the first one.
+        let guess = wanted &- (unsafe head(0))
+        if unsafe guess < UInt64(count), unsafe head(Int(guess)) == wanted {
+            let index = Int(guess)
+            // Keys that are not 8 bytes long stand in front of, or behind, an equal head.
+            if unsafe keyLength(index) == 8 { return (index, true) }
+        }
+        var index = unsafe firstSlot(notBelow: wanted)
+        while unsafe index < count && head(index) == wanted && keyLength(index) < 8 { index += 1 }
+        return (index, unsafe index < count && head(index) == wanted && keyLength(index) == 8)
+    }
+
+    /// Index of the child that holds `key`: the last one whose lower bound is not above it.
+    func childIndex(for key: UnsafeRawBufferPointer) -> Int {
+        let (index, isEqual) = unsafe lowerBound(key)
+        return isEqual ? index : max(index - 1, 0)
+    }
+
+    /// Index of the child that holds the 8-byte `object`.
+    @inline(__always)
+    func childIndex(object: ObjectID) -> Int {
+        // A separator of at most 8 bytes is not above the object exactly when its head is not.
+        let after =
+            object.rawValue == .max
+            ? unsafe count : unsafe firstSlot(notBelow: object.rawValue + 1)
+        return max(after - 1, 0)
+    }
+
+    /// The child at `index` of an inner node: the node's own words, to be read at once.
+    @inline(__always)
+    func child(_ index: Int) -> UnsafeMutablePointer<NodePointer> {
+        precondition(unsafe index >= 0 && index < childCount, "a child of the node")
+        guard let children = unsafe children else { preconditionFailure("a leaf has no children") }
+        return unsafe children + index
+    }
+
+    /// Entries below the children in front of `index`.
+    func rows(before index: Int) -> UInt64 {
+        var sum: UInt64 = 0
+        for left in 0..<index { unsafe sum &+= child(left).pointee.rows }
+        return sum
+    }
+
+    // MARK: Rows
+
+    /// A row entry: the commit that wrote the row (LEB128 in front) and the row's bytes. Nil when
+    /// the entry is not a row.
+    @inline(__always)
+    func row(_ index: Int) -> (version: CommitNumber, bytes: UnsafeRawBufferPointer)? {
+        precondition(unsafe index >= 0 && index < count, "an entry of the node")
+        let bytes = unsafe valueBytes(index)
+        var version: UInt64 = 0
+        var position = 0
+        while position < bytes.count && position < 10 {
+            let byte = unsafe bytes[position]
+            if position == 9 && byte > 1 { return nil }
+            version |= UInt64(byte & 0x7f) << UInt64(7 * position)
+            position += 1
+            if byte & 0x80 == 0 {
+                return unsafe (
+                    CommitNumber(version), UnsafeRawBufferPointer(rebasing: bytes[position...])
+                )
+            }
+        }
+        return nil
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// As bytes, whose `span` can be lent: a block is raw memory, so bytes are bytes.
+    @inline(__always) var typed: UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(
+            start: baseAddress?.assumingMemoryBound(to: UInt8.self),
+            count: count
+        )
+    }
+}

@@ -1,0 +1,129 @@
+// Between nodes in memory and pages in the file.
+//
+// Invariants
+// - A page is checked once, when it is decoded: tree, level, counts, ascending keys. A node that
+//   was made here has the invariants of `TreeNode`, whatever the bytes were.
+// - Equal nodes give equal pages.
+
+internal import VarveBase
+internal import VarveFormat
+
+/// Between nodes in memory and pages in the file.
+enum PageCoding {
+    /// The node of a verified page.
+    static func node(
+        _ frame: FrameBytes,
+        tree: TreeID,
+        level: Int
+    ) throws(FormatError) -> TreeNode {
+        let place = "page \(frame.offset.frameName)"
+        let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
+        guard header.tree == tree, Int(header.level) == level else {
+            throw FormatError(
+                place: place,
+                field: "tree and level",
+                found: "tree \(header.tree.rawValue), level \(header.level)",
+                expected: "tree \(tree.rawValue), level \(level)"
+            )
+        }
+        let (bytes, range) = try Frame.body(
+            of: frame.bytes,
+            payload: frame.payload,
+            header: frame.header,
+            frontLength: PageHeader.length,
+            place: place
+        )
+        let body = try PageBody(
+            decoding: bytes,
+            range: range,
+            header: header,
+            offset: frame.offset
+        )
+        // A prefix is stored once and unfolded for every key.
+        let unfolded = body.suffixes.count.multipliedReportingOverflow(by: body.prefix.count)
+        guard !unfolded.overflow, unfolded.partialValue <= FrameKind.page.payloadBytesMax else {
+            throw FormatError(
+                place: place,
+                field: "prefix length",
+                found: "\(body.prefix.count) bytes of \(body.suffixes.count) keys",
+                expected: "at most \(FrameKind.page.payloadBytesMax) bytes in all"
+            )
+        }
+        let node = TreeNode(
+            stamp: TreeNode.cleanStamp,
+            level: level,
+            capacity: range.count + body.suffixes.count * (body.prefix.count + 24)
+        )
+        for index in body.suffixes.indices {
+            let value = level == 0 ? body.values[index] : 0..<0
+            let ascends = node.append(
+                prefix: body.prefix,
+                suffix: body.suffixes[index],
+                value: value,
+                of: bytes
+            )
+            guard ascends else {
+                throw FormatError(
+                    place: place,
+                    field: "key",
+                    found: "a key out of order",
+                    expected: "ascending keys"
+                )
+            }
+        }
+        var sum: UInt64 = 0
+        for child in body.children {
+            let (next, overflow) = sum.addingReportingOverflow(child.rows)
+            guard !overflow, child.rows > 0 else {
+                throw FormatError(
+                    place: place,
+                    field: "rows",
+                    found: "\(child.rows)",
+                    expected: "a row count"
+                )
+            }
+            sum = next
+        }
+        for (index, child) in body.children.enumerated() {
+            node.insertChild(
+                ChildPointer(node: nil, address: child.address, rows: child.rows),
+                at: index
+            )
+        }
+        return node
+    }
+
+    /// Front and body of a node's page. Every child of an inner node must have its address.
+    static func payload(
+        of node: TreeNode,
+        tree: TreeID,
+        commit: CommitNumber
+    ) -> (front: [UInt8], body: [UInt8]) {
+        let header = PageHeader(
+            tree: tree,
+            level: UInt8(node.level),
+            count: UInt16(node.count),
+            commit: commit
+        )
+        let prefix = node.isLeaf ? node.commonPrefixCount() : 0
+        var writer = ByteWriter(capacity: node.liveBytes + 8 * node.count)
+        writer.count(prefix)
+        if prefix > 0 { writer.raw(node.key(0)[..<prefix]) }
+        for index in 0..<node.count { writer.count(node.keyCount(index) - prefix) }
+        if node.isLeaf {
+            for index in 0..<node.count { writer.count(node.valueCount(index)) }
+        }
+        node.appendKeySuffixes(skipping: prefix, to: &writer.bytes)
+        if node.isLeaf {
+            node.appendValues(to: &writer.bytes)
+        } else {
+            for child in node.children {
+                guard let address = child.address else {
+                    preconditionFailure("children are written before their parent")
+                }
+                PageChild(address: address, rows: child.rows).append(to: &writer)
+            }
+        }
+        return (header.encoded(), writer.bytes)
+    }
+}

@@ -1,0 +1,191 @@
+// FENCE: reading a node by whoever holds a reference: `NodeView`'s searches, checked, and lent
+// bytes.
+//
+// Invariants
+// - Every index is compared with the count before a slot is read.
+// - Lent bytes are a published node's own, or a copy: a closure could change what it is lent.
+
+internal import VarveBase
+internal import VarveFormat
+
+extension TreeNode {
+    // MARK: Search and entries: `NodeView`'s, for whoever holds a reference
+
+    /// Index of the first entry whose key is not below `key`, and whether it is equal.
+    /// - Complexity: O(log count).
+    func lowerBound(_ key: [UInt8]) -> (index: Int, isEqual: Bool) {
+        // The array's memory lives for the call; nothing keeps the pointer.
+        unsafe key.withUnsafeBytes { raw in unsafe view.lowerBound(raw) }
+    }
+    /// Index of the entry whose key is the 8-byte `object`, or where it would stand.
+    func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
+        unsafe view.lowerBound(object: object)
+    }
+    /// Index of the child that holds `key`: the last one whose lower bound is not above it.
+    func childIndex(for key: [UInt8]) -> Int {
+        unsafe key.withUnsafeBytes { raw in unsafe view.childIndex(for: raw) }
+    }
+    /// Index of the child that holds the 8-byte `object`.
+    func childIndex(object: ObjectID) -> Int { unsafe view.childIndex(object: object) }
+
+    /// The key of one entry, copied.
+    func key(_ index: Int) -> [UInt8] {
+        check(index)
+        return unsafe [UInt8](view.keyBytes(index))
+    }
+    /// The value of one entry, copied.
+    func value(_ index: Int) -> [UInt8] {
+        check(index)
+        return unsafe [UInt8](view.valueBytes(index))
+    }
+    /// Length of one key.
+    func keyCount(_ index: Int) -> Int {
+        check(index)
+        return unsafe view.keyLength(index)
+    }
+    /// Length of one value.
+    func valueCount(_ index: Int) -> Int {
+        check(index)
+        return unsafe view.valueLength(index)
+    }
+    /// A row entry, copied. Nil when the entry is not a row.
+    func row(_ index: Int) -> StoredRow? {
+        check(index)
+        guard let (version, bytes) = unsafe view.row(index) else { return nil }
+        return unsafe StoredRow(version: version, bytes: [UInt8](bytes))
+    }
+    /// The last 8 bytes of a key as an object ID; nil when the key is shorter.
+    func trailingObjectID(_ index: Int) -> ObjectID? {
+        check(index)
+        let key = unsafe view.keyBytes(index)
+        guard key.count >= 8 else { return nil }
+        let raw = unsafe key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self)
+        return ObjectID(UInt64(bigEndian: raw))
+    }
+    /// Orders one entry's key against `other` (memcmp, shorter first): below 0, 0, above 0.
+    func compareKey(_ index: Int, with other: [UInt8]) -> Int {
+        check(index)
+        return unsafe other.withUnsafeBytes { raw in
+            unsafe NodeView.compare(view.keyBytes(index), raw)
+        }
+    }
+    /// Whether one entry's key begins with `prefix`.
+    func keyHasPrefix(_ index: Int, _ prefix: [UInt8]) -> Bool {
+        check(index)
+        let key = unsafe view.keyBytes(index)
+        guard key.count >= prefix.count else { return false }
+        return unsafe prefix.withUnsafeBytes { raw in
+            unsafe NodeView.compare(
+                UnsafeRawBufferPointer(rebasing: key[0..<raw.count]),
+                raw
+            ) == 0
+        }
+    }
+    /// Appends the object IDs at the ends of the keys from `first` up to `last`. False when a key
+    /// is too short for one.
+    func appendObjectIDs(from first: Int, to last: Int, into list: inout [ObjectID]) -> Bool {
+        precondition(first <= last && last <= count)
+        for index in first..<last {
+            guard let object = trailingObjectID(index) else { return false }
+            list.append(object)
+        }
+        return true
+    }
+    /// Entries below the children in front of `index`.
+    func rows(before index: Int) -> UInt64 { unsafe view.rows(before: index) }
+    /// Index of the child that holds the entry which `position` entries precede, and how many of
+    /// that child's entries do.
+    func childIndex(position left: inout UInt64) -> Int {
+        let last = unsafe view.childCount - 1
+        var index = 0
+        while index < last {
+            let rows = unsafe view.child(index).pointee.rows
+            if rows > left { break }
+            left -= rows
+            index += 1
+        }
+        return index
+    }
+
+    // MARK: Lending. `copies` unless the node is published: `body` could change it otherwise.
+
+    func withKey(_ index: Int, copies: Bool, _ body: (Span<UInt8>) -> Void) {
+        check(index)
+        if copies {
+            let key = key(index)
+            body(key.span)
+        } else {
+            unsafe body(view.keyBytes(index).typed.span)
+        }
+    }
+    func withValue(_ index: Int, copies: Bool, _ body: (Span<UInt8>) -> Void) {
+        check(index)
+        if copies {
+            let value = value(index)
+            body(value.span)
+        } else {
+            unsafe body(view.valueBytes(index).typed.span)
+        }
+    }
+    /// False when the entry is not a row.
+    func withRow(_ index: Int, copies: Bool, _ body: (CommitNumber, Span<UInt8>) -> Void) -> Bool {
+        guard let (version, bytes) = unsafe view.row(index) else { return false }
+        if copies {
+            let copy = unsafe [UInt8](bytes)
+            body(version, copy.span)
+        } else {
+            unsafe body(version, bytes.typed.span)
+        }
+        return true
+    }
+
+    enum VisitEnd {
+        case atBound
+        case enough(Int)
+        case damaged(isKey: Bool)
+    }
+
+    /// Lends the rows from `first` up to `bound`, or down to it, without it.
+    func visitRows(
+        from first: Int,
+        to bound: Int,
+        step: Int,
+        copies: Bool,
+        _ body: (ObjectID, CommitNumber, Span<UInt8>) -> Bool
+    ) -> VisitEnd {
+        var index = first
+        while index != bound {
+            guard let object = trailingObjectID(index) else { return .damaged(isKey: true) }
+            var goesOn = false
+            let isRow = withRow(index, copies: copies) { version, row in
+                goesOn = body(object, version, row)
+            }
+            if !isRow { return .damaged(isKey: false) }
+            if !goesOn { return .enough(index) }
+            index += step
+        }
+        return .atBound
+    }
+    /// Length of what the first and the last key begin with in common.
+    func commonPrefixCount() -> Int {
+        guard count > 0 else { return 0 }
+        let first = unsafe view.keyBytes(0)
+        let last = unsafe view.keyBytes(count - 1)
+        var length = 0
+        while length < first.count && length < last.count {
+            guard unsafe first[length] == last[length] else { break }
+            length += 1
+        }
+        return length
+    }
+    /// Appends the keys without their first `prefix` bytes: what pages are made of.
+    func appendKeySuffixes(skipping prefix: Int, to bytes: inout [UInt8]) {
+        for index in 0..<count {
+            unsafe bytes.append(contentsOf: view.keyBytes(index)[prefix...])
+        }
+    }
+    /// Appends every value in order.
+    func appendValues(to bytes: inout [UInt8]) {
+        for index in 0..<count { unsafe bytes.append(contentsOf: view.valueBytes(index)) }
+    }
+}

@@ -1,0 +1,139 @@
+// FENCE: a thread that waits and is woken, and a thread of our own. pthread stays inside this file.
+//
+// Invariants
+// - A wake before the wait is not lost: `unpark` leaves a token, `park` takes it.
+// - The memory of mutex and condition lives as long as the parker and never moves.
+// - A background thread holds its body until the body returns, and nothing else.
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Android)
+import Android
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// One place where one thread waits for others.
+@safe public final class Parker {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    /// Guarded by `mutex`.
+    private let token: UnsafeMutablePointer<Bool>
+
+    /// A parker without a token.
+    public init() {
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe condition = .allocate(capacity: 1)
+        unsafe token = .allocate(capacity: 1)
+        // Memory of our own, used by pthread calls alone from here on.
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe condition.initialize(to: pthread_cond_t())
+        unsafe token.initialize(to: false)
+        let made = unsafe pthread_mutex_init(mutex, nil) + pthread_cond_init(condition, nil)
+        precondition(made == 0, "the system has no mutex left")
+    }
+
+    deinit {
+        // Nobody waits here: a waiting thread holds a reference.
+        _ = unsafe pthread_cond_destroy(condition)
+        _ = unsafe pthread_mutex_destroy(mutex)
+        unsafe token.deallocate()
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    /// Waits for a token and takes it.
+    public func park() {
+        _ = unsafe pthread_mutex_lock(mutex)
+        while unsafe !token.pointee { _ = unsafe pthread_cond_wait(condition, mutex) }
+        unsafe token.pointee = false
+        _ = unsafe pthread_mutex_unlock(mutex)
+    }
+
+    /// Waits for a token, but not longer than `milliseconds`; false when none came.
+    public func park(milliseconds: Int) -> Bool {
+        var now = timespec()
+        // The clock that pthread_cond_timedwait compares with by default.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &now)
+        let nanoseconds = Int(now.tv_nsec) + milliseconds % 1000 * 1_000_000
+        var end = timespec()
+        end.tv_sec = now.tv_sec + milliseconds / 1000 + nanoseconds / 1_000_000_000
+        end.tv_nsec = nanoseconds % 1_000_000_000
+        _ = unsafe pthread_mutex_lock(mutex)
+        var code: Int32 = 0
+        while code == 0, unsafe !token.pointee {
+            code = unsafe pthread_cond_timedwait(condition, mutex, &end)
+        }
+        let wasWoken = unsafe token.pointee
+        unsafe token.pointee = false
+        _ = unsafe pthread_mutex_unlock(mutex)
+        return wasWoken
+    }
+
+    /// Leaves a token, and wakes the thread that waits.
+    public func unpark() {
+        _ = unsafe pthread_mutex_lock(mutex)
+        unsafe token.pointee = true
+        _ = unsafe pthread_cond_signal(condition)
+        _ = unsafe pthread_mutex_unlock(mutex)
+    }
+}
+
+// The token is guarded by the mutex; the pointers never change.
+extension Parker: @unchecked Sendable {}
+
+/// Threads for work that blocks.
+public enum BackgroundThread {
+    private final class Body {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Runs `body` on a new thread.
+    /// - Returns: false when the system gives no thread.
+    public static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let context = unsafe Unmanaged.passRetained(Body(body))
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
+        // The new thread takes over the reference; when there is none, it is given back below.
+        let code = unsafe pthread_create(
+            &thread,
+            nil,
+            { argument in
+                #if canImport(Darwin)
+                let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
+                #else
+                guard let argument = unsafe argument else { return nil }
+                let body = unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue()
+                #endif
+                body.run()
+                return nil
+            },
+            context.toOpaque()
+        )
+        guard code == 0 else {
+            unsafe context.release()
+            return false
+        }
+        #if canImport(Darwin)
+        if let thread = unsafe thread { unsafe pthread_detach(thread) }
+        #else
+        _ = pthread_detach(thread)
+        #endif
+        return true
+    }
+
+    /// A number of the calling thread that no other live thread has.
+    public static var currentID: UInt {
+        #if canImport(Darwin)
+        UInt(bitPattern: unsafe pthread_self())
+        #else
+        UInt(pthread_self())
+        #endif
+    }
+}

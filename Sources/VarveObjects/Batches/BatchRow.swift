@@ -1,0 +1,144 @@
+// One row of a batch operation: typed properties by name, no object behind them.
+//
+// Invariants
+// - What is set is kept as the row's bytes already; nothing is allocated per value.
+// - Handles of blobs that were set go on to the batch, which keeps them until its commit: the store
+//   knows their bytes only through them.
+
+public import VarveBase
+public import VarveRecords
+
+/// One row of a batch operation, with the entity's properties as its members: `row.title = "new"`.
+///
+/// Attributes have their own types. A to-one relationship is set by the ID of the object it leads
+/// to; its inverse follows. A to-many relationship is no member: it is the other side's to-one, or
+/// belongs to objects.
+@dynamicMemberLookup
+public struct BatchRow<Entity: ManagedObject>: ~Copyable {
+    @usableFromInline var record: RecordRow
+    /// By slot.
+    @usableFromInline let columns: [ColumnID]
+    let model: EntityModel
+    let container: PersistentContainer
+    var object = ObjectID(0)
+    /// The row as it was; nil for a new one.
+    var old: CachedRow?
+    var blobs: [Blob] = []
+    /// Reads values outside their rows.
+    private let transaction: RecordTransaction
+
+    init(_ model: EntityModel, _ container: PersistentContainer, _ transaction: RecordTransaction) {
+        record = RecordRow(model.record)
+        columns = model.columns
+        self.model = model
+        self.container = container
+        self.transaction = transaction
+    }
+
+    mutating func begin(_ object: ObjectID, _ old: CachedRow?) {
+        record.begin()
+        self.object = object
+        self.old = old
+        if !blobs.isEmpty { blobs = [] }
+    }
+
+    /// The object's permanent ID; that of a new row leads to it as soon as the batch is committed.
+    public var id: Entity.ID {
+        TypedObjectID(
+            ManagedObjectID(
+                store: container.identity,
+                entity: model.record.id,
+                object: object
+            )
+        )
+    }
+
+    /// An attribute. One that was not set reads as it is in the store; in a new row as its default.
+    @inlinable
+    public subscript<Value: StorableValue>(
+        dynamicMember member: KeyPath<Entity.Columns, Column<Entity, Value>>
+    ) -> Value {
+        get { value(Entity.columns[keyPath: member].definition.slot) }
+        set {
+            newValue.write(column(Entity.columns[keyPath: member].definition.slot), to: &record)
+        }
+    }
+
+    /// A blob attribute.
+    public subscript(
+        dynamicMember member: KeyPath<Entity.Columns, Column<Entity, Blob?>>
+    ) -> Blob? {
+        get {
+            let slot = Entity.columns[keyPath: member].definition.slot
+            guard case .blob(let reference)? = stored(slot) else { return nil }
+            if let own = blobs.last(where: { $0.reference == reference }) { return own }
+            return Blob(reference: reference, source: .newest(of: container))
+        }
+        set {
+            let slot = Entity.columns[keyPath: member].definition.slot
+            if let newValue { blobs.append(newValue) }
+            newValue.write(column(slot), to: &record)
+        }
+    }
+
+    /// The object that a to-one relationship leads to, by its ID.
+    public subscript<Target>(
+        dynamicMember member: KeyPath<Entity.Columns, ToOneColumn<Entity, Target>>
+    ) -> Target.ID? {
+        get {
+            let slot = Entity.columns[keyPath: member]._definition.slot
+            guard case .reference(let object)? = stored(slot),
+                let entity = model.properties[slot].relationship?.target
+            else { return nil }
+            return TypedObjectID(
+                ManagedObjectID(store: container.identity, entity: entity, object: object)
+            )
+        }
+        set {
+            let column = column(Entity.columns[keyPath: member]._definition.slot)
+            guard let newValue else { return record.setNull(column) }
+            if newValue.objectID.store != container.identity {
+                foreign = foreign ?? newValue.objectID
+            }
+            record.set(column, reference: newValue.objectID.object)
+        }
+    }
+
+    /// A to-many relationship cannot be set.
+    @available(*, unavailable, message: "set the to-one on the other side, or edit objects")
+    public subscript<Target>(
+        dynamicMember member: KeyPath<Entity.Columns, ToManyColumn<Entity, Target>>
+    ) -> [Target.ID] {
+        get { [] }
+        set {}
+    }
+
+    /// An ID of another store that was set; the batch then fails.
+    private(set) var foreign: ManagedObjectID?
+
+    @usableFromInline func column(_ slot: Int) -> ColumnID {
+        precondition(slot >= 0, "the property is not in Columns, or columns is no static let")
+        return columns[slot]
+    }
+
+    @usableFromInline func value<Value: StorableValue>(_ slot: Int) -> Value {
+        guard let stored = stored(slot) else { return Value.zeroValue }
+        if stored == .null, !Value.isOptional { return Value.zeroValue }
+        return Value(stored: stored) ?? Value.zeroValue
+    }
+
+    /// What was set, else what the row holds, else the default. Nil: not readable, or no default.
+    func stored(_ slot: Int) -> StoredValue? {
+        let column = column(slot)
+        if let set = try? record.value(column) { return set }
+        if let old { return try? transaction.value(of: old, column) }
+        return model.properties[slot].makeDefault?()
+    }
+
+    /// Sets the defaults of what was not set.
+    mutating func fillDefaults() {
+        for (slot, make) in model.defaults where !record.isSet(columns[slot]) {
+            record.set(columns[slot], make())
+        }
+    }
+}

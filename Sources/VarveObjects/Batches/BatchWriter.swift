@@ -1,0 +1,280 @@
+// What the batch operations share: commits, checks, inverses.
+//
+// Invariants
+// - Works with the writer lock held on the newest state, so what it compares cannot change under
+//   it.
+// - `result` grows only with commits that stand.
+
+import VarveBase
+import VarveRecords
+
+/// Runs one batch operation.
+final class BatchWriter<Entity: ManagedObject> {
+    let context: ManagedObjectContext
+    let container: PersistentContainer
+    let model: EntityModel
+    let rowsPerCommit: Int
+    private(set) var result = BatchResult()
+    /// What the commit under way did.
+    var pending = BatchResult()
+    /// Blobs that the rows of the commit under way name.
+    private var blobs: [Blob] = []
+    private var freeID = ObjectID(0)
+    private var freeIDs = 0
+    private var idsTaken = 64
+    /// Slots of to-one relationships.
+    private let toOneSlots: [Int]
+    private let replacesDuplicates: Bool
+    /// Whether rows are shown to the entity's own `validate`; found out with the first row.
+    private var validates = true
+
+    init(_ context: ManagedObjectContext, _ rowsPerCommit: Int?) throws(StoreError) {
+        try context.checkWritable()
+        let model = try context.container.model(of: Entity.self)
+        if let rowsPerCommit, rowsPerCommit < 1 {
+            throw StoreError(
+                .invalidRequest,
+                "a commit of a batch must have at least one row",
+                place: .init(entity: model.name)
+            )
+        }
+        self.context = context
+        self.container = context.container
+        self.model = model
+        self.rowsPerCommit = rowsPerCommit ?? Int.max
+        toOneSlots = model.relationshipSlots.filter {
+            model.properties[$0].relationship?.isToMany == false
+        }
+        replacesDuplicates = model.replacesDuplicates
+    }
+
+    /// Makes what `body` changes one commit. Afterwards the context reads it.
+    func commit(_ body: (RecordTransaction) throws -> Void) throws {
+        pending = BatchResult()
+        defer { blobs = [] }
+        let commit: CommitNumber?
+        do {
+            (_, commit) = try container.store.write(author: context.author, body)
+        } catch {
+            let error = StoreError.translatingAny(error, in: container)
+            guard result.commit != nil, let failure = error as? StoreError else { throw error }
+            throw failure.afterCommit
+        }
+        result.skipped += pending.skipped
+        guard let commit else { return }
+        result.inserted += pending.inserted
+        result.updated += pending.updated
+        result.deleted += pending.deleted
+        result.commit = commit
+        guard context.snapshot != nil else { return }
+        do throws(StoreError) {
+            context.move(to: try container.newestSnapshot(), except: [])
+        } catch {
+            throw error.afterCommit
+        }
+    }
+
+    /// An ID for the next row; taken in blocks that grow.
+    func nextID() -> ObjectID {
+        if freeIDs == 0 {
+            freeID = container.store.allocateObjectIDs(idsTaken)
+            freeIDs = idsTaken
+            idsTaken = min(2 * idsTaken, 1_024)
+        }
+        defer {
+            freeID = ObjectID(freeID.rawValue + 1)
+            freeIDs -= 1
+        }
+        return freeID
+    }
+
+    // MARK: Rows
+
+    /// Checks and adds a new row.
+    func insert(
+        _ row: inout BatchRow<Entity>,
+        _ transaction: RecordTransaction
+    ) throws {
+        if let foreign = row.foreign { throw foreignID(foreign) }
+        if !row.blobs.isEmpty { blobs += row.blobs }
+        let given = replacesDuplicates ? row.record.columns : []
+        row.fillDefaults()
+        if validates { try validate(&row, isNew: true) }
+        if replacesDuplicates, try replace(&row, given, transaction) { return }
+        if !toOneSlots.isEmpty { try relate(&row, transaction) }
+        try transaction.insert(&row.record, row.object)
+        pending.inserted += 1
+    }
+
+    /// Checks and writes the change of a row.
+    func update(
+        _ row: inout BatchRow<Entity>,
+        _ transaction: RecordTransaction
+    ) throws {
+        if let foreign = row.foreign { throw foreignID(foreign) }
+        guard let old = row.old else { return }
+        row.record.unsetUnchanged(from: old)
+        if row.record.isEmpty {
+            pending.skipped += 1
+            return
+        }
+        if !row.blobs.isEmpty { blobs += row.blobs }
+        if validates { try validate(&row, isNew: false) }
+        if !toOneSlots.isEmpty { try relate(&row, transaction) }
+        try transaction.update(&row.record, row.object)
+        pending.updated += 1
+    }
+
+    private func foreignID(_ id: ManagedObjectID) -> StoreError {
+        StoreError(
+            .foreignID,
+            "the ID belongs to another store",
+            place: .init(store: container.place, entity: model.name, object: id)
+        )
+    }
+
+    // MARK: Duplicates
+
+    /// Whether an existing object stands in the place of a new row.
+    private func replace(
+        _ row: inout BatchRow<Entity>,
+        _ given: [ColumnID],
+        _ transaction: RecordTransaction
+    ) throws -> Bool {
+        let values = try row.record.columns.compactMap { column in
+            try row.record.value(column).map { ColumnValue(column, $0) }
+        }
+        let violations = try transaction.uniqueConflicts(model.record.id, values: values)
+        guard let violation = violations.first(where: { $0.policy != .error }),
+            let existing = violation.objects.first
+        else { return false }
+        if violation.policy == .ignore {
+            pending.skipped += 1
+            return true
+        }
+        let isGiven = Set(given)
+        let changes = values.filter { value in
+            guard isGiven.contains(value.column), let slot = model.slotsByColumn[value.column]
+            else { return false }
+            return model.properties[slot].attribute != nil
+        }
+        try transaction.update(model.record.id, existing, changes)
+        pending.updated += 1
+        return true
+    }
+
+    // MARK: Relationships
+
+    /// Checks where to-one relationships that were set lead to, and keeps one-to-one inverses
+    /// equal.
+    private func relate(
+        _ row: inout BatchRow<Entity>,
+        _ transaction: RecordTransaction
+    ) throws {
+        let id = row.object
+        for slot in toOneSlots {
+            let column = model.columns[slot]
+            guard let value = try row.record.value(column),
+                let relationship = model.properties[slot].relationship
+            else { continue }
+            var target: ObjectID?
+            if case .reference(let object) = value {
+                target = object
+                let isThere = try transaction.version(relationship.target, object) != nil
+                guard isThere || object == id && relationship.target == model.record.id else {
+                    throw RecordError.objectNotFound(
+                        entity: container.schema.entity(relationship.target)?.name ?? "",
+                        object: object
+                    )
+                }
+            }
+            guard let inverse = relationship.inverseSlot, !relationship.inverseIsToMany,
+                let far = container.schema.entity(relationship.target)
+            else { continue }
+            try transaction.relate(
+                OneToOne(near: model.record.id, column, far: far.record.id, far.columns[inverse]),
+                id,
+                to: target,
+                &pending.updated
+            )
+        }
+    }
+
+    // MARK: Validation
+
+    /// Shows a row to the entity's own `validate`, as an object that no context knows.
+    private func validate(_ row: inout BatchRow<Entity>, isNew: Bool) throws {
+        let edits = ObjectEdits(count: model.properties.count)
+        for slot in model.properties.indices where model.properties[slot].column != nil {
+            edits.values[slot] = try row.record.value(model.columns[slot])
+        }
+        let object = Entity(
+            storage: ObjectStorage(
+                core: context.core,
+                model: model,
+                object: row.object,
+                state: isNew ? .inserted : []
+            )
+        )
+        object.storage.row = row.old
+        object.storage.edits = edits
+        var report = ValidationReport(entity: model.name, object: row.id.objectID)
+        object.validate(&report)
+        // It was never counted, so its end must not be either.
+        object.storage.row = nil
+        object.storage.edits = nil
+        object.storage.related = nil
+        object.storage.state = .invalid
+        validates = !report.isByDefault
+        guard let first = report.failures.first else { return }
+        throw StoreError(
+            .invalid,
+            first.message,
+            place: first.place,
+            details: report.failures,
+            suggestion: "The commit that the row belongs to was not written."
+        )
+    }
+}
+
+/// Two to-one relationships that are each other's inverse.
+struct OneToOne {
+    let near: EntityID
+    let nearColumn: ColumnID
+    let far: EntityID
+    let farColumn: ColumnID
+
+    init(near: EntityID, _ nearColumn: ColumnID, far: EntityID, _ farColumn: ColumnID) {
+        self.near = near
+        self.nearColumn = nearColumn
+        self.far = far
+        self.farColumn = farColumn
+    }
+}
+
+extension RecordTransaction {
+    /// Makes the far sides of a one-to-one relationship agree with what the near object `id` is
+    /// about to lead to. The near row itself is the caller's.
+    func relate(
+        _ pair: OneToOne,
+        _ id: ObjectID,
+        to target: ObjectID?,
+        _ updated: inout Int
+    ) throws(RecordError) {
+        if let old = try row(pair.near, id)?.reference(pair.nearColumn), old != target,
+            try row(pair.far, old)?.reference(pair.farColumn) == id
+        {
+            try update(pair.far, old, [ColumnValue(pair.farColumn, .null)])
+            updated += 1
+        }
+        guard let target, let row = try row(pair.far, target) else { return }
+        let previous = try row.reference(pair.farColumn)
+        if previous == id { return }
+        if let previous, try self.row(pair.near, previous)?.reference(pair.nearColumn) == target {
+            try update(pair.near, previous, [ColumnValue(pair.nearColumn, .null)])
+            updated += 1
+        }
+        try update(pair.far, target, [ColumnValue(pair.farColumn, .reference(id))])
+        updated += 1
+    }
+}

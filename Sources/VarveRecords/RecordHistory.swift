@@ -1,0 +1,42 @@
+// The commits of a store and the store as it was at each of them, with the schema of that time.
+
+public import VarveBase
+public import VarveEngine
+
+extension RecordStore {
+    /// The commits that the store file holds, newest first; see `Engine.commits`.
+    public func commits(
+        _ count: Int = 100,
+        below limit: CommitNumber? = nil
+    ) throws(RecordError) -> [CommitSummary] {
+        do throws(EngineError) { return try engine.commits(count, below: limit) } catch {
+            throw .engine(error)
+        }
+    }
+
+    /// What one commit changed; see `Engine.changes(of:)`.
+    public func changes(of number: CommitNumber) throws(RecordError) -> CommitChanges {
+        do throws(EngineError) { return try engine.changes(of: number) } catch {
+            throw .engine(error)
+        }
+    }
+
+    /// The store as of an earlier commit, with the schema of that time. Throws `engine` with
+    /// `notRetained` when the store no longer has it; see `Engine.snapshot(at:)`.
+    public func snapshot(at number: CommitNumber) throws(RecordError) -> RecordSnapshot {
+        try past { () throws(EngineError) in try engine.snapshot(at: number) }
+    }
+
+    /// The store as it was at a moment, in microseconds since 1970; see `Engine.snapshot(atTime:)`.
+    public func snapshot(atTime time: Int64) throws(RecordError) -> RecordSnapshot {
+        try past { () throws(EngineError) in try engine.snapshot(atTime: time) }
+    }
+
+    private func past(
+        _ open: () throws(EngineError) -> Snapshot
+    ) throws(RecordError) -> RecordSnapshot {
+        let storage: Snapshot
+        do throws(EngineError) { storage = try open() } catch { throw .engine(error) }
+        return RecordSnapshot(storage: storage, schema: try schema(storage.schema), store: self)
+    }
+}

@@ -1,0 +1,126 @@
+// Live and dead bytes against a walk over every page, and when a compaction is worthwhile.
+
+import Foundation
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+@Suite struct SpaceTests {
+    /// Frames of all pages, large values and small blobs of a state that is all in pages.
+    private static func counted(_ state: StoreState) throws -> UInt64 {
+        var bytes: UInt64 = 0
+        func visit(_ node: TreeNode, _ tree: Tree) throws {
+            if node.isLeaf {
+                for index in 0..<node.count where tree.id == .largeValues || tree.id == .blobs {
+                    if tree.id == .blobs {
+                        let entry = try BlobEntry(decoding: node.value(index))
+                        guard case .frame(let place) = entry.place else { continue }
+                        bytes += place.address.frameLength
+                    } else {
+                        var reader = ByteReader(node.value(index))
+                        let place = try ValuePlace(from: &reader, below: FileOffset(.max))
+                        bytes += place.address.frameLength
+                    }
+                }
+                return
+            }
+            for index in node.children.indices {
+                bytes += try #require(node.children[index].address).frameLength
+                try visit(try tree.child(of: node, at: index), tree)
+            }
+        }
+        for id in state.trees.keys {
+            let tree = state.tree(id)
+            bytes += try #require(tree.root.address).frameLength
+            try visit(try #require(try tree.rootNode()), tree)
+        }
+        return bytes
+    }
+
+    @Test(arguments: [UInt64(121), 122])
+    func liveBytesAreWhatAWalkCounts(seed: UInt64) throws {
+        let directory = MemoryDirectory()
+        var engine = try CompactionTests.open(directory, .commits(9))
+        var history = RandomHistory(seed: seed)
+        for step in 0..<60 {
+            try history.commit(engine)
+            if step % 7 == 3 { try engine.checkpoint() }
+            if step % 19 == 11 {
+                // A settle writes pages again.
+                let copy = try directory.copyWithBlobs()
+                let other = try CompactionTests.open(copy, .newest)
+                try other.checkpoint()
+                let state = other.snapshot().state
+                #expect(try Self.counted(state) == state.liveBytes, "settle, step \(step)")
+            }
+            if step % 17 == 5 { _ = try engine.compact() }
+            if step % 13 == 8 {
+                try engine.close()
+                engine = try CompactionTests.open(directory, .commits(9))
+            }
+            let state = engine.snapshot().state
+            if !state.isDirty {
+                #expect(try Self.counted(state) == state.liveBytes, "step \(step)")
+            }
+        }
+        try engine.checkpoint()
+        let state = engine.snapshot().state
+        #expect(try Self.counted(state) == state.liveBytes)
+        #expect(engine.statistics.liveBytes == state.liveBytes)
+    }
+
+    @Test func aCompactedFileIsAllAlive() throws {
+        let directory = MemoryDirectory()
+        let engine = try CompactionTests.open(directory, .newest)
+        var history = RandomHistory(seed: 131)
+        for _ in 0..<30 { try history.commit(engine) }
+        try engine.checkpoint()
+        #expect(engine.statistics.deadBytes > 0)
+        _ = try engine.compact()
+        #expect(engine.statistics.deadBytes == 0)
+        #expect(try Self.counted(engine.snapshot().state) == engine.statistics.liveBytes)
+        #expect(try engine.reclaimableBytes() == 0)
+    }
+
+    /// It runs when there is enough to give back, and not again before there is more.
+    @Test(arguments: [Retention.newest, .commits(4), .all])
+    func itRunsOnlyWhenItIsWorthwhile(retention: Retention) throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            RandomHistory.adjust(&$0)
+            $0.retention = retention
+            $0.compactionDeadBytesMin = 60_000
+        }
+        var history = RandomHistory(seed: 141)
+        var runs = 0
+        for step in 0..<150 {
+            try history.commit(engine)
+            guard let report = try engine.compactIfWorthwhile() else { continue }
+            runs += 1
+            #expect(report.bytesBefore - report.bytesAfter >= 50_000, "step \(step)")
+            #expect(try engine.compactIfWorthwhile() == nil)
+        }
+        #expect(retention == .all ? runs == 0 : (1...8).contains(runs))
+        #expect(try engine.snapshot().everything() == history.newest)
+        print("worthwhile \(runs) times, \(retention)")
+    }
+
+    @Test func anIdleStoreIsCompactedByItself() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            RandomHistory.adjust(&$0)
+            $0.maintenance = .background
+            $0.idleMilliseconds = 10
+            $0.idleTailBytes = 0
+            $0.compactionDeadBytesMin = 20_000
+        }
+        var history = RandomHistory(seed: 151)
+        for _ in 0..<60 { try history.commit(engine) }
+        for _ in 0..<1000 where engine.statistics.compactions == 0 { usleep(10_000) }
+        #expect(engine.statistics.compactions > 0)
+        for _ in 0..<5 { try history.commit(engine) }
+        #expect(try engine.snapshot().everything() == history.newest)
+        try engine.close()
+    }
+}

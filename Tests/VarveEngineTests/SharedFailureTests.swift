@@ -1,0 +1,266 @@
+// What one saver's trouble must not do to another: failed syncs, full disks, reads of what waits.
+
+import Synchronization
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+@Suite("Failures among savers") struct SharedFailureTests {
+    static let entity = TestDelegate.entity
+
+    private static func insert(
+        _ engine: Engine,
+        _ objects: ClosedRange<UInt64>,
+        length: Int = 4,
+        durability: Durability = .full
+    ) throws {
+        _ = try engine.write(durability: durability) { transaction in
+            for object in objects {
+                // Nothing that compresses.
+                var random = SeededGenerator(object)
+                let text = (0..<length).map { _ in String(random.next(), radix: 36) }.joined()
+                try transaction.insert(entity, ObjectID(object), row: row(Int64(object), text))
+            }
+        }
+    }
+
+    private static func code(_ body: () throws -> Void) -> EngineError.Code? {
+        do { try body() } catch { return (error as? EngineError)?.code }
+        return nil
+    }
+
+    private static func objects(_ engine: Engine) throws -> [UInt64] {
+        try engine.contents().keys.sorted()
+    }
+
+    private static func powerCut(_ disk: SimulatedDisk, _ seed: UInt64) throws -> Engine {
+        var random = SeededGenerator(seed)
+        let state = disk.core.withLock { $0.state }
+        return try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
+    }
+
+    @Test("A sync that failed for another saver is nobody's success")
+    func aFailedSyncOfAnotherSaverCounts() throws {
+        let gate = Gate("commit.sync")
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) {
+            $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
+            $0.tailRoomMin = 4096
+            $0.tailReserve = 0
+            $0.deltaBytesMax = 2 << 10
+            $0.earlyWriteBytes = 16 << 10
+        }
+        gate.arm()
+        let first = Mutex<EngineError.Code?>(nil)
+        let held = TestThread {
+            let code = Self.code { try Self.insert(engine, 1...1) }
+            first.withLock { $0 = code }
+        }
+        gate.waitUntilReached()
+        // Zeros for the other's pages are written; their sync reports what the first one waits for.
+        disk.setFault(SimulatedDisk.Fault(first: disk.calls + 2))
+        #expect(Self.code { try Self.insert(engine, 100...600) } == .poisoned)
+        #expect(disk.failures == 1)
+        gate.open()
+        held.join()
+        #expect(first.withLock { $0 } == .outcomeUnknown)
+        for seed in UInt64(1)...8 {
+            let found = try Self.objects(try Self.powerCut(disk, seed))
+            #expect(found == [] || found == [1])
+        }
+    }
+
+    /// A row with a blob of 900 bytes in a file of its own; nothing holds it when this returns.
+    private static func insertBlob(_ engine: Engine, _ id: ObjectID) throws -> BlobReference {
+        let writer = try engine.makeBlobWriter(externalLimit: 500)
+        try writer.append([UInt8](repeating: 7, count: 900))
+        let blob = try writer.finish()
+        _ = try engine.write {
+            try $0.insert(entity, id, row: row(1, "one", blob: blob.reference))
+        }
+        return blob.reference
+    }
+
+    @Test("A blob that a relaxed commit dropped stays until that commit is on disk")
+    func relaxedCommitsDropNoBlobFiles() throws {
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root)
+        let reference = try Self.insertBlob(engine, ObjectID(1))
+        disk.record()
+        _ = try engine.write(durability: .relaxed) {
+            let gone = RowPatch.encode([(ColumnID(2), .null)])
+            try $0.update(Self.entity, ObjectID(1), patch: gone)
+        }
+        try engine.checkpoint()
+        try engine.checkpoint()
+        #expect(engine.statistics.blobFilesSwept == 1)
+        var random = SeededGenerator(8)
+        for (state, _) in disk.takeHistory() {
+            for _ in 0..<6 {
+                let cut = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
+                let snapshot = cut.snapshot()
+                let row = try #require(try snapshot.row(TestDelegate.rows, ObjectID(1)))
+                guard case .blob = try RowView(row.bytes).value(ColumnID(2)) else { continue }
+                #expect(try snapshot.blob(reference)?.readAll().count == 900)
+            }
+        }
+    }
+
+    @Test("When the disk is full and a large value was refused, deletes go on")
+    func deletesGoOnWhenTheDiskIsFull() throws {
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) {
+            $0.inlineValueBytesMax = 256
+            $0.tailRoomMin = 64 << 10
+        }
+        try Self.insert(engine, 1...3)
+        let full = SimulatedDisk.Fault(
+            first: 1,
+            count: .max,
+            code: SimulatedDisk.noSpace,
+            writesFrom: 4096
+        )
+        disk.setFault(full)
+        var object: UInt64 = 10
+        var code: EngineError.Code?
+        while code == nil {
+            object += 1
+            code = Self.code { try Self.insert(engine, object...object, length: 100) }
+        }
+        #expect(code == .noSpace)
+        // Deletes use up what values may not, then a value is refused again.
+        for gone in UInt64(11)...40 {
+            _ = try engine.write { try $0.delete(Self.entity, ObjectID(gone)) }
+        }
+        #expect(Self.code { try Self.insert(engine, object...object, length: 100) } == .noSpace)
+        _ = try engine.write { try $0.delete(Self.entity, ObjectID(1)) }
+        #expect(try Self.objects(engine).prefix(3) == [2, 3, 41])
+        let reopened = try Self.powerCut(disk, 3)
+        #expect(try Self.objects(reopened) == Self.objects(engine))
+    }
+
+    @Test("A bulk load that fills the disk takes no other saver with it", arguments: [16, 1024])
+    func aBulkLoadWithoutSpaceHarmsNoOther(earlyKilobytes: Int) throws {
+        let gate = Gate("commit.sync")
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) {
+            $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
+            $0.deltaBytesMax = 16 << 10
+            $0.earlyWriteBytes = earlyKilobytes << 10
+            $0.tailRoomMin = 4 << 10
+            $0.tailRoomMax = 8 << 10
+        }
+        gate.arm()
+        let first = TestThread { _ = try? Self.insert(engine, 1...1) }
+        gate.waitUntilReached()
+        let codes = Mutex<[EngineError.Code?]>([])
+        let second = TestThread {
+            let code = Self.code { try Self.insert(engine, 2...2) }
+            codes.withLock { $0.append(code) }
+        }
+        while engine.queue.count < 1 { _ = Parker().park(milliseconds: 1) }
+        disk.setFault(
+            SimulatedDisk.Fault(first: 1, code: SimulatedDisk.noSpace, writesFrom: 16 << 10)
+        )
+        #expect(Self.code { try Self.insert(engine, 100...2000) } == .noSpace)
+        #expect(disk.failures == 1)
+        gate.open()
+        first.join()
+        second.join()
+        #expect(codes.withLock { $0 } == [nil])
+        try Self.insert(engine, 3...3)
+        #expect(try Self.objects(engine) == [1, 2, 3])
+        #expect(disk.violations == [])
+        #expect(try Self.objects(try Self.powerCut(disk, 4)) == [1, 2, 3])
+    }
+
+    @Test("Who read a commit that waits, and changed nothing, waits for it too")
+    func readingWhatWaitsIsNoPromise() throws {
+        let gate = Gate("commit.sync")
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) {
+            $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
+        }
+        gate.arm()
+        let first = TestThread { _ = try? Self.insert(engine, 1...1) }
+        gate.waitUntilReached()
+        let result = Mutex<(isDone: Bool, wasThere: Bool, code: EngineError.Code?)>(
+            (false, false, nil)
+        )
+        let second = TestThread {
+            let code = Self.code {
+                _ = try engine.write {
+                    let wasThere = try $0.row(TestDelegate.rows, ObjectID(1)) != nil
+                    result.withLock { $0.wasThere = wasThere }
+                }
+            }
+            result.withLock { ($0.isDone, $0.code) = (true, code) }
+        }
+        while !result.withLock({ $0.wasThere }) { _ = Parker().park(milliseconds: 1) }
+        _ = Parker().park(milliseconds: 30)
+        #expect(!result.withLock { $0.isDone }, "it would say what nobody knows yet")
+        disk.setFault(SimulatedDisk.Fault(first: disk.calls + 1))
+        gate.open()
+        first.join()
+        second.join()
+        #expect(result.withLock { $0.code } == .poisoned)
+    }
+
+    @Test("Relaxed commits that keep coming are synced all the same")
+    func relaxedCommitsAreSyncedWhileTheyCome() throws {
+        let engine = try Engine.openTest(SimulatedDisk().root) {
+            $0.maintenance = .background
+            $0.idleMilliseconds = 60_000
+        }
+        let before = engine.statistics.syncs
+        for object in UInt64(1)...120 {
+            try Self.insert(engine, object...object, durability: .relaxed)
+            _ = Parker().park(milliseconds: 5)
+        }
+        #expect(engine.statistics.syncs > before + 2)
+    }
+
+    @Test("Closing from several threads at once ends for each of them")
+    func severalThreadsClose() throws {
+        for _ in 0..<8 {
+            let engine = try Engine.openTest(SimulatedDisk().root) { $0.maintenance = .background }
+            try Self.insert(engine, 1...1)
+            let closed = Mutex(0)
+            for _ in 0..<4 {
+                _ = TestThread {
+                    #expect(throws: Never.self) { try engine.close() }
+                    closed.withLock { $0 += 1 }
+                }
+            }
+            for _ in 0..<5000 where closed.withLock({ $0 < 4 }) {
+                _ = Parker().park(milliseconds: 1)
+            }
+            try #require(closed.withLock { $0 } == 4)
+        }
+    }
+
+    @Test("A CLOSE stands behind what is synced, and behind the last checkpoint")
+    func aCleanCloseLeavesNothingInDoubt() throws {
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) { $0.deltaBytesMax = 1 << 10 }
+        // Pages, so that closing has no checkpoint to write.
+        try Self.insert(engine, 1...40, durability: .relaxed)
+        try engine.close()
+        let second = try Engine.openTest(disk.root)
+        #expect(second.statistics.settledCommits == 0)
+        try Self.insert(second, 41...41)
+        try second.exclusively { writer throws(EngineError) in try second.witness(&writer) }
+        // What a crash leaves: a witness, and row changes before it.
+        let killed = disk.killed()
+        let third = try Engine.openTest(killed.root)
+        #expect(third.writer.withLock { $0.isClosedCleanly })
+        try third.checkpoint()
+        try third.close()
+        let fourth = try Engine.openTest(killed.root)
+        #expect(fourth.writer.withLock { $0.isClosedCleanly })
+        #expect(try Self.objects(fourth).count == 41)
+    }
+}

@@ -1,0 +1,224 @@
+// Nodes out of the cache under readers, and the epochs that keep them.
+
+import Synchronization
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+@Suite struct NodeStoreTests {
+    private let entity = TestDelegate.entity
+
+    /// What row `object` holds after `round` rounds of updates, each of which changes the objects
+    /// with the same remainder: a pure function, so that every reader can check every row.
+    private static func value(_ object: UInt64, _ commit: UInt64, _ from: UInt64) -> Int64 {
+        // Commit c > from changes the objects with object % 7 == c % 7.
+        var last = from
+        var commit = commit
+        while commit > from && commit % 7 != object % 7 { commit -= 1 }
+        if commit > from { last = commit }
+        return Int64(object * 100_000 + last)
+    }
+
+    /// Readers of every kind, a writer, and a cache that holds a few nodes: whatever a reader is
+    /// lent is the row of its commit.
+    @Test(arguments: [UInt64(1), 2, 3])
+    func readersSeeTheirCommitWhileNodesAreEvicted(seed: UInt64) throws {
+        let engine = try Engine.openTest(MemoryDirectory()) { options in
+            options.nodeWeightMax = 512
+            options.nodeCacheBytes = 24 << 10
+            options.checkpointTailMin = 4 << 10
+            options.checkpointTailMax = 4 << 10
+        }
+        let count: UInt64 = 600
+        let first = engine.allocateObjectIDs(Int(count)).rawValue
+        let (_, made) = try engine.write { transaction in
+            for object in first..<(first + count) {
+                try transaction.insert(
+                    entity,
+                    ObjectID(object),
+                    row: row(Int64(object * 100_000) + 2, "row \(object)")
+                )
+            }
+        }
+        #expect(made == CommitNumber(2))
+        let isDone = Atomic(false)
+        let wrong = Atomic(0)
+        let read = Atomic(0)
+        let failures = Mutex<[any Error]>([])
+        // Threads of their own: a pool may run the writer to its end before any reader.
+        onThreads(7) { worker in
+            do {
+                if worker == 0 {
+                    defer { isDone.store(true, ordering: .releasing) }
+                    while read.load(ordering: .relaxed) == 0, failures.withLock(\.isEmpty) {
+                        _ = Parker().park(milliseconds: 1)
+                    }
+                    for _ in 0..<120 { try changeOneSeventh(engine, first, count) }
+                    return
+                }
+                var random = SeededGenerator(seed &* 1_000 &+ UInt64(worker))
+                while !isDone.load(ordering: .acquiring) {
+                    try readSomething(engine, first, count, &random) { object, commit, row in
+                        read.add(1, ordering: .relaxed)
+                        let wanted = Self.value(object, commit, 2)
+                        let found = try? RowLayout(row).slot(ColumnID(0), in: row).int(in: row)
+                        if found != wanted { wrong.add(1, ordering: .relaxed) }
+                    }
+                }
+            } catch {
+                failures.withLock { $0.append(error) }
+            }
+        }
+        #expect(failures.withLock { "\($0)" } == "[]", "seed \(seed)")
+        #expect(wrong.load(ordering: .relaxed) == 0, "seed \(seed)")
+        #expect(read.load(ordering: .relaxed) > 0)
+        let statistics = engine.statistics
+        #expect(statistics.nodeEvictions > 0 && statistics.nodeMisses > 0)
+        #expect(statistics.nodeHits > 0)
+        #expect(statistics.nodeCacheBytes <= 24 << 10)
+        // Nobody reads any more: the next nodes that come in let the waiting ones go.
+        #expect(try engine.contents().count == Int(count))
+        #expect(engine.statistics.nodeLimboBytes < 1 << 20)
+    }
+
+    private func changeOneSeventh(_ engine: Engine, _ first: UInt64, _ count: UInt64) throws {
+        _ = try engine.write { transaction in
+            let number = transaction.number.rawValue
+            for object in first..<(first + count) where object % 7 == number % 7 {
+                try transaction.update(
+                    entity,
+                    ObjectID(object),
+                    patch: patch(Int64(object * 100_000 + number))
+                )
+            }
+        }
+    }
+
+    /// One read of a kind that chance picks; `check` gets what was lent.
+    private func readSomething(
+        _ engine: Engine,
+        _ first: UInt64,
+        _ count: UInt64,
+        _ random: inout SeededGenerator,
+        _ check: (_ object: UInt64, _ commit: UInt64, _ row: Span<UInt8>) -> Void
+    ) throws {
+        let snapshot = engine.snapshot()
+        let commit = snapshot.number.rawValue
+        let tree = TestDelegate.rows
+        let some = (0..<20).map { _ in first + UInt64.random(in: 0..<count, using: &random) }
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0:
+            for object in some {
+                let isThere = try snapshot.withRow(tree, ObjectID(object)) { _, row in
+                    check(object, commit, row)
+                }
+                #expect(isThere)
+            }
+        case 1:
+            let ids = some.sorted().map { ObjectID($0) }
+            var seen = 0
+            try snapshot.withRows(tree, ids) { position, _, row in
+                seen += 1
+                check(ids[position].rawValue, commit, row)
+                return true
+            }
+            #expect(seen == ids.count)
+        case 2:
+            var cursor = snapshot.cursor(tree)
+            guard try cursor.seek(atOrAfter: EngineKeys.object(ObjectID(some[0]))) else { return }
+            var left = 80
+            try cursor.visitRows { object, _, row in
+                check(object.rawValue, commit, row)
+                left -= 1
+                return left > 0
+            }
+        case 3:
+            // A read inside a read, and one inside that.
+            _ = try snapshot.withRow(tree, ObjectID(some[0])) { _, row in
+                for object in some {
+                    _ = try? snapshot.withRow(tree, ObjectID(object)) { _, inner in
+                        _ = try? snapshot.row(tree, ObjectID(some[1]))
+                        check(object, commit, inner)
+                    }
+                }
+                check(some[0], commit, row)
+            }
+        case 4:
+            for object in some {
+                let bytes = try snapshot.row(tree, ObjectID(object))?.bytes ?? []
+                check(object, commit, bytes.span)
+            }
+        default:
+            // Entries of both indexes lead to rows that have them.
+            var cursor = snapshot.cursor(TestDelegate.byInt)
+            guard try cursor.seek(position: UInt64.random(in: 0..<count, using: &random))
+            else { return }
+            for _ in 0..<30 {
+                let object = try cursor.trailingObjectID()
+                _ = try snapshot.withRow(tree, object) { _, row in
+                    check(object.rawValue, commit, row)
+                }
+                if try !cursor.next() { break }
+            }
+        }
+    }
+
+    /// More threads than lines, all inside operations at once: whoever has no line is counted too.
+    @Test func threadsWithoutALineCountAsReaders() {
+        let epochs = ReaderEpochs()
+        let outer = epochs.enter()
+        let inner = epochs.enter()
+        let tag = epochs.close()
+        #expect(epochs.oldest() <= tag)
+        epochs.leave(inner)
+        #expect(epochs.oldest() <= tag)
+        epochs.leave(outer)
+        #expect(epochs.oldest() == .max)
+        let others = (0..<3).map { _ in epochs.enterWithoutLine() }
+        let next = epochs.close()
+        #expect(epochs.oldest() <= next)
+        epochs.leave(others[1])
+        let late = epochs.enterWithoutLine()
+        #expect(epochs.oldest() <= next)
+        epochs.leave(others[0])
+        epochs.leave(others[2])
+        #expect(epochs.oldest() == next + 1)
+        epochs.leave(late)
+        #expect(epochs.oldest() == .max)
+    }
+
+    /// A reader that stays inside keeps what it may see, and no more is needed to free the rest.
+    @Test func whatAReaderMaySeeStays() throws {
+        let directory = MemoryDirectory()
+        let engine = try Engine.openTest(directory) { options in
+            options.nodeWeightMax = 512
+            options.nodeCacheBytes = 8 << 10
+        }
+        let first = engine.allocateObjectIDs(2_000).rawValue
+        _ = try engine.write { transaction in
+            for object in first..<(first + 2_000) {
+                try transaction.insert(entity, ObjectID(object), row: row(Int64(object), "text"))
+            }
+        }
+        try engine.checkpoint()
+        let snapshot = engine.snapshot()
+        var inside = 0
+        _ = try snapshot.withRow(TestDelegate.rows, ObjectID(first)) { _, held in
+            let copy = (0..<held.count).map { held[$0] }
+            // Everything else passes through the cache meanwhile.
+            for object in first..<(first + 2_000) {
+                _ = try? snapshot.withRow(TestDelegate.rows, ObjectID(object)) { _, _ in }
+            }
+            inside = Int(engine.statistics.nodeLimboBytes)
+            #expect((0..<held.count).map { held[$0] } == copy)
+        }
+        #expect(inside > 32 << 10)
+        for object in first..<(first + 2_000) {
+            _ = try snapshot.withRow(TestDelegate.rows, ObjectID(object)) { _, _ in }
+        }
+        #expect(engine.statistics.nodeLimboBytes < inside)
+    }
+}

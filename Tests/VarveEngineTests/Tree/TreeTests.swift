@@ -1,0 +1,214 @@
+// Trees against a sorted array.
+
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+/// A store of nodes in which nothing is in the file.
+private func noNodes() -> NodeStore {
+    NodeStore(
+        log: LogReader(file: EmptyFile(), seed: 0),
+        budget: NodeBudget(bytesMax: 0),
+        counters: EngineCounters()
+    )
+}
+
+private final class EmptyFile: ReadOnlyFile {
+    let name = "nothing"
+    func read(at offset: FileOffset, count: Int) throws(IOError) -> [UInt8] { [] }
+    func size() throws(IOError) -> UInt64 { 0 }
+    func identity() throws(IOError) -> FileIdentity {
+        FileIdentity(device: 0, inode: 0, links: 1, size: 0)
+    }
+    func adviseDontNeed() {}
+    func close() {}
+}
+
+@Suite struct TreeTests {
+    /// Random puts, removals and lookups agree with a sorted array, at several node sizes.
+    @Test(arguments: [UInt64(1), 2, 3, 4, 5, 6])
+    func treeAgreesWithASortedArray(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let weight = [256, 512, 1024, 4096].randomElement(using: &random)!
+        let keyLength = Int.random(in: 1...12, using: &random)
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: weight,
+            root: .empty
+        )
+        var model: [[UInt8]: [UInt8]] = [:]
+        for step in 0..<4000 {
+            let length = Int.random(in: 1...keyLength, using: &random)
+            let key = (0..<length).map { _ in UInt8.random(in: 0...7, using: &random) * 36 }
+            if Int.random(in: 0..<10, using: &random) < (step < 2500 ? 7 : 3) {
+                let value = [UInt8](
+                    repeating: UInt8(step & 0xff),
+                    count: Int.random(in: 0...40, using: &random)
+                )
+                #expect(try editor.put(key, value) == (model[key] == nil))
+                model[key] = value
+            } else {
+                #expect(try editor.remove(key) == (model[key] != nil))
+                model[key] = nil
+            }
+        }
+        let sorted = model.keys.sorted { $0.lexicographicallyPrecedes($1) }
+        #expect(editor.root.rows == UInt64(sorted.count))
+        var cursor = TreeCursor(editor.tree)
+        var position = 0
+        var hasEntry = try cursor.first()
+        while hasEntry {
+            #expect(cursor.key == sorted[position])
+            #expect(cursor.value == model[sorted[position]])
+            #expect(cursor.position == UInt64(position))
+            position += 1
+            hasEntry = try cursor.next()
+        }
+        #expect(position == sorted.count)
+        for _ in 0..<300 {
+            let key = (0..<Int.random(in: 0...keyLength, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            let rank = sorted.count { $0.lexicographicallyPrecedes(key) }
+            #expect(try editor.tree.position(of: key) == UInt64(rank))
+            #expect(try editor.tree.value(key) == model[key])
+            #expect(try cursor.seek(atOrAfter: key) == (rank < sorted.count))
+            if rank < sorted.count { #expect(cursor.key == sorted[rank]) }
+            #expect(try cursor.seek(before: key) == (rank > 0))
+            if rank > 0 { #expect(cursor.key == sorted[rank - 1]) }
+        }
+        for rank in stride(from: 0, to: sorted.count, by: max(1, sorted.count / 50)) {
+            #expect(try cursor.seek(position: UInt64(rank)))
+            #expect(cursor.key == sorted[rank])
+            var back = 0
+            while back < 5, try cursor.previous() { back += 1 }
+            #expect(back == min(5, rank))
+        }
+        // Everything goes away again, in random order.
+        for key in sorted.shuffled(using: &random) { #expect(try editor.remove(key)) }
+        #expect(editor.root.rows == 0 && editor.root.node == nil)
+    }
+
+    @Test func objectIDsAreTakenALeafAtATimeInBothDirections() throws {
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: 512,
+            root: .empty
+        )
+        for object in 0..<1000 {
+            try editor.put(
+                [UInt8(object / 100)] + EngineKeys.object(ObjectID(UInt64(object))),
+                []
+            )
+        }
+        var cursor = TreeCursor(editor.tree)
+        var list: [ObjectID] = []
+        _ = try cursor.seek(atOrAfter: [3])
+        #expect(
+            try cursor.takeObjectIDs(limit: .max, isForward: true, end: [5], into: &list) == 200
+        )
+        #expect(list.map(\.rawValue) == (300..<500).map { UInt64($0) })
+        list = []
+        _ = try cursor.seek(before: [5])
+        #expect(
+            try cursor.takeObjectIDs(limit: 150, isForward: false, end: [3], into: &list) == 150
+        )
+        #expect(
+            try cursor.takeObjectIDs(limit: .max, isForward: false, end: [3], into: &list) == 50
+        )
+        #expect(list.map(\.rawValue) == (300..<500).reversed().map { UInt64($0) })
+    }
+
+    /// A visit from any place up to any end, in both directions, shows what an array shows.
+    @Test(arguments: [UInt64(11), 12, 13])
+    func rowsAreLentInBothDirections(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: 300,
+            root: .empty
+        )
+        var objects: [UInt64] = []
+        for object in UInt64(1)...700 where Int.random(in: 0..<3, using: &random) > 0 {
+            objects.append(object)
+            let row = [UInt8(7)] + [UInt8](repeating: UInt8(object & 0xff), count: Int(object % 9))
+            try editor.put(EngineKeys.object(ObjectID(object)), row)
+        }
+        for isPublished in [true, false] {
+            let tree = Tree(
+                id: TreeID(20),
+                root: editor.root,
+                loader: noNodes(),
+                isPublished: isPublished
+            )
+            for _ in 0..<200 {
+                let start = UInt64.random(in: 0...710, using: &random)
+                let end = UInt64.random(in: 0...710, using: &random)
+                let hasEnd = Bool.random(using: &random)
+                let isForward = Bool.random(using: &random)
+                let limit = Int.random(in: 1...60, using: &random)
+                var cursor = TreeCursor(tree)
+                let key = EngineKeys.object(ObjectID(start))
+                let isThere =
+                    isForward ? try cursor.seek(atOrAfter: key) : try cursor.seek(before: key)
+                var wanted =
+                    isForward
+                    ? objects.filter { $0 >= start && !(hasEnd && $0 >= end) }
+                    : objects.reversed().filter { $0 < start && !(hasEnd && $0 < end) }
+                var found: [UInt64] = []
+                if isThere {
+                    try cursor.visitRows(
+                        isForward: isForward,
+                        end: hasEnd ? EngineKeys.object(ObjectID(end)) : nil
+                    ) { object, version, row in
+                        #expect(version.rawValue == 7 && row.count == Int(object.rawValue % 9))
+                        if row.count > 0 { #expect(row[0] == UInt8(object.rawValue & 0xff)) }
+                        found.append(object.rawValue)
+                        return found.count < limit
+                    }
+                }
+                let isCut = wanted.count >= limit
+                wanted = Array(wanted.prefix(limit))
+                #expect(found == wanted)
+                if isThere, isCut, let last = wanted.last {
+                    #expect(try cursor.trailingObjectID() == ObjectID(last))
+                } else if isThere {
+                    #expect(!cursor.isValid)
+                }
+            }
+        }
+    }
+
+    @Test func ascendingInsertsFillTheirLeaves() throws {
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: 4096,
+            root: .empty
+        )
+        for object in 1...20_000 {
+            try editor.put(EngineKeys.object(ObjectID(UInt64(object))), [1, 2, 3, 4])
+        }
+        var leaves = 0
+        var weight = 0
+        func visit(_ node: TreeNode) {
+            if node.isLeaf {
+                leaves += 1
+                weight += node.weight
+            }
+            for child in node.children { child.node.map(visit) }
+        }
+        editor.root.node.map(visit)
+        #expect(Double(weight) / Double(leaves * 4096) > 0.9)
+    }
+}

@@ -1,0 +1,90 @@
+// How much work a run does.
+
+/// How much work a run does.
+public struct Scale: Codable, Equatable, Sendable {
+    /// Rows of the stores of workloads a, c, d, f, h, i and k.
+    public var rows: Int
+    /// Rows in the store before workload b begins.
+    public var rowsBeforeCommits: Int
+    /// One-row durable commits of workload b.
+    public var commits: Int
+    /// One-row durable commits of all concurrent savers of workload b together.
+    public var sharedCommits: Int
+    /// Random reads of workload c inside one snapshot.
+    public var reads: Int
+    /// Random reads of workload c in a transaction of their own.
+    public var isolatedReads: Int
+    /// Pages of 50 rows of workload d.
+    public var pages: Int
+    /// Rows of workload e.
+    public var listRows: Int
+    /// Repeated fetches of workload e.
+    public var listRepeats: Int
+    /// Rows that workload f updates, and rows that it deletes.
+    public var changes: Int
+    /// Blobs of 1 MB of workload g.
+    public var largeBlobs: Int
+    /// Blobs of 10 KB of workload g.
+    public var smallBlobs: Int
+    /// Openings of workload h.
+    public var openings: Int
+    /// Seconds of each half of workload i.
+    public var mixedSeconds: Double
+    /// Repeats of the queries of workload k.
+    public var queries: Int
+
+    /// The sizes of the published results.
+    public static let full = Scale(
+        rows: 1_000_000,
+        rowsBeforeCommits: 10_000,
+        commits: 2_000,
+        sharedCommits: 4_096,
+        reads: 500_000,
+        isolatedReads: 100_000,
+        pages: 500,
+        listRows: 40_000,
+        listRepeats: 9,
+        changes: 100_000,
+        largeBlobs: 100,
+        smallBlobs: 10_000,
+        openings: 7,
+        mixedSeconds: 2,
+        queries: 5
+    )
+    /// At most five minutes on two idle processors.
+    public static let quick = Scale(
+        rows: 50_000,
+        rowsBeforeCommits: 5_000,
+        commits: 600,
+        sharedCommits: 512,
+        reads: 50_000,
+        isolatedReads: 15_000,
+        pages: 100,
+        listRows: 40_000,
+        listRepeats: 3,
+        changes: 10_000,
+        largeBlobs: 20,
+        smallBlobs: 2_000,
+        openings: 3,
+        mixedSeconds: 0.4,
+        queries: 3
+    )
+    /// Seconds; only the checks of such a run mean anything.
+    public static let smoke = Scale(
+        rows: 600,
+        rowsBeforeCommits: 100,
+        commits: 20,
+        sharedCommits: 64,
+        reads: 500,
+        isolatedReads: 50,
+        pages: 5,
+        listRows: 400,
+        listRepeats: 2,
+        changes: 100,
+        largeBlobs: 2,
+        smallBlobs: 10,
+        openings: 2,
+        mixedSeconds: 0.03,
+        queries: 2
+    )
+}

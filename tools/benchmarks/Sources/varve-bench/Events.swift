@@ -1,0 +1,100 @@
+// The workloads of rows, each as a function of the contestant.
+
+import BenchmarkHarness
+
+enum Events {
+    struct BulkInsert: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .bulkInsert(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct DurableCommits: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .durableCommits(
+                entry.name,
+                entry.level,
+                type,
+                entry.options.with { $0.keepsOldLogs = true },
+                missing: entry.missing
+            )
+        }
+    }
+
+    struct OrderedScan: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .orderedScan(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct SortedFetch: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .sortedFetch(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct BulkChanges: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .bulkChanges(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct Opening: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .opening(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct MixedWork: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .mixedWork(
+                entry.name,
+                entry.level,
+                type,
+                entry.options.with { $0.keepsOldLogs = true },
+                missing: entry.missing
+            )
+        }
+    }
+
+    struct Queries: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .queries(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    /// With 64 MiB of caches each, with memory for all data, and with Varve's row cache as large as
+    /// that.
+    struct RandomReads: Event {
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            let isVarve = entry.name.hasPrefix(Report.varve)
+            return .randomReads(
+                entry.name,
+                entry.level,
+                type,
+                entry.modest,
+                roomy: entry.roomy,
+                rowCache: isVarve ? entry.roomy.with { $0.rowCacheBytes = 1 << 30 } : entry.roomy,
+                missing: entry.missing
+            )
+        }
+    }
+}
+
+extension Events {
+    /// The same work in stores of one size.
+    struct ScaleChart: Event {
+        let rows: Int
+
+        func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .scaleChart(
+                entry.name,
+                entry.level,
+                type,
+                entry.modest.with { $0.keepsOldLogs = true },
+                rows: rows,
+                missing: entry.missing
+            )
+        }
+    }
+}
