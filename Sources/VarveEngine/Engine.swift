@@ -39,21 +39,26 @@ public final class Engine: Sendable {
     private let nextObjectID: Atomic<UInt64>
 
     struct Published {
-        var state: StoreState
+        private(set) var state: StoreState
         /// The newest commit that no power cut takes back: that of `state`, or an older one while
         /// `.relaxed` commits wait for their sync.
         private(set) var durable: CommitNumber
-        /// Number of snapshots by commit.
-        var pins: [CommitNumber: Int] = [:]
+        var pins: Pins
         var isClosed = false
+        private let environment: any Environment
 
-        init(state: StoreState) {
+        init(state: StoreState, environment: any Environment) {
             self.state = state
+            self.environment = environment
             durable = state.number
+            pins = Pins(since: environment.monotonicNanoseconds())
         }
 
         mutating func show(_ newer: StoreState, isDurable: Bool) {
+            let publication = state.publication + 1
+            pins.supersede(state, at: environment.monotonicNanoseconds())
             state = newer
+            state.publication = publication
             if isDurable { durable = newer.number }
         }
 
@@ -125,7 +130,9 @@ public final class Engine: Sendable {
         )
         self.page = isReadOnly ? nil : page
         follower = isReadOnly && follows ? page.map { Follower($0) } : nil
-        published = Mutex(Published(state: state))
+        published = Mutex(
+            Published(state: state, environment: options.environment)
+        )
         self.writer = Mutex(writer)
         self.nextObjectID = Atomic(nextObjectID)
         maintenance?.start(for: self)
@@ -143,29 +150,28 @@ public final class Engine: Sendable {
     public func snapshot() -> Snapshot {
         if follower != nil { follow() }
         let state = published.withLock { published -> StoreState in
-            published.pins[published.state.number, default: 0] += 1
+            published.pins.unnamed += 1
             return published.state
         }
-        return Snapshot(state: state, engine: self)
+        return Snapshot(state: state, engine: self, token: Pins.noToken)
     }
 
-    /// A state of the past, pinned until the snapshot goes.
-    func pinned(_ state: StoreState) -> Snapshot {
-        published.withLock { $0.pins[state.number, default: 0] += 1 }
-        return Snapshot(state: state, engine: self)
-    }
-
-    func unpin(_ number: CommitNumber) {
+    func unpin(publication: UInt64, token: UInt64) {
         published.withLock { published in
-            guard let count = published.pins[number] else { return }
-            published.pins[number] = count == 1 ? nil : count - 1
+            if token == Pins.noToken, publication == published.state.publication {
+                published.pins.unnamed -= 1
+            } else {
+                published.pins.remove(publication: publication, token: token)
+            }
         }
     }
 
     /// The oldest commit that somebody reads, or that a power cut may make the newest again; the
     /// newest one when there is neither.
     func oldestPinned() -> CommitNumber {
-        published.withLock { min($0.pins.keys.min() ?? $0.durable, $0.durable) }
+        published.withLock { published in
+            min(published.pins.oldest(published.state.number) ?? .init(.max), published.durable)
+        }
     }
 
     // MARK: Writing
@@ -386,10 +392,11 @@ public final class Engine: Sendable {
             values.logBytes = published.state.frame.rawValue
             values.liveBytes = published.state.liveBytes
             values.deadBytes = published.state.deadBytes
-            values.pinnedSnapshots = published.pins.values.reduce(0, +)
-            values.oldestPinnedCommit =
-                (published.pins.keys.min() ?? published.state.number).rawValue
+            values.pinnedSnapshots = published.pins.count
+            let newest = published.state.number
+            values.oldestPinnedCommit = (published.pins.oldest(newest) ?? newest).rawValue
         }
+        values.pins = pinnedCommits()
         return values
     }
 }

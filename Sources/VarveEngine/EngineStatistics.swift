@@ -69,6 +69,9 @@ public struct EngineStatistics: Sendable, Hashable {
     public var pinnedSnapshots: Int = 0
     /// The oldest commit that a snapshot holds; the newest when none is held.
     public var oldestPinnedCommit: UInt64 = 0
+    /// Held commits, oldest first: who holds them, since when, and what that keeps. Readers in
+    /// other processes are not among them.
+    public var pins: [PinnedCommit] = []
 
     /// All zero.
     public init() {}

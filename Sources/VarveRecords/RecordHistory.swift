@@ -23,13 +23,19 @@ extension RecordStore {
 
     /// The store as of an earlier commit, with the schema of that time. Throws `engine` with
     /// `notRetained` when the store no longer has it; see `Engine.snapshot(at:)`.
-    public func snapshot(at number: CommitNumber) throws(RecordError) -> RecordSnapshot {
-        try past { () throws(EngineError) in try engine.snapshot(at: number) }
+    public func snapshot(
+        at number: CommitNumber,
+        for owner: PinOwner = PinOwner(.snapshot)
+    ) throws(RecordError) -> RecordSnapshot {
+        try past { () throws(EngineError) in try engine.snapshot(at: number, for: owner) }
     }
 
     /// The store as it was at a moment, in microseconds since 1970; see `Engine.snapshot(atTime:)`.
-    public func snapshot(atTime time: Int64) throws(RecordError) -> RecordSnapshot {
-        try past { () throws(EngineError) in try engine.snapshot(atTime: time) }
+    public func snapshot(
+        atTime time: Int64,
+        for owner: PinOwner = PinOwner(.snapshot)
+    ) throws(RecordError) -> RecordSnapshot {
+        try past { () throws(EngineError) in try engine.snapshot(atTime: time, for: owner) }
     }
 
     private func past(

@@ -26,6 +26,14 @@ public final class RecordSnapshot: Sendable {
     /// The commit.
     public var number: CommitNumber { storage.number }
 
+    /// Whether both read the same state of the same file.
+    public func isSame(as other: RecordSnapshot) -> Bool { storage.isSame(as: other.storage) }
+
+    /// The same commit once more, held by somebody else.
+    public func held(for owner: PinOwner) -> RecordSnapshot {
+        RecordSnapshot(storage: storage.held(for: owner), schema: schema, store: store)
+    }
+
     private var reader: RecordReader<Snapshot> {
         RecordReader(source: storage, schema: schema, counters: store.counters)
     }

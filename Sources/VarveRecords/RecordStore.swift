@@ -260,8 +260,11 @@ public final class RecordStore: Sendable {
     // MARK: Reading and writing
 
     /// The newest commit, pinned until the snapshot goes. O(1).
-    public func snapshot() throws(RecordError) -> RecordSnapshot {
-        let storage = engine.snapshot()
+    ///
+    /// - Parameter owner: who holds it, for `statistics`. Without one, the snapshot is counted
+    ///   among those without a name, and costs least.
+    public func snapshot(for owner: PinOwner? = nil) throws(RecordError) -> RecordSnapshot {
+        let storage = owner.map { engine.snapshot(for: $0) } ?? engine.snapshot()
         return RecordSnapshot(storage: storage, schema: try schema(storage.schema), store: self)
     }
 

@@ -336,7 +336,8 @@ import VarveObjects
         _ = try context?.count(Item.all)
         let first = try #require(container.statistics.pins.first)
         #expect(first.commit == context?.commit && first.label.contains("pinning"))
-        #expect(first.age >= .zero)
+        #expect(first.age >= .zero && first.kind == .context && first.holders == 1)
+        #expect(first.fileBytes == 0 && first.memoryBytes == 0)
         let other = container.newContext()
         Item(in: other).title = "x"
         try other.save()

@@ -48,7 +48,7 @@ extension Engine {
     ) throws(EngineError) -> BackupReport {
         let (directory, name) = try Self.place(location)
         // Holds the file and keeps its blobs.
-        let snapshot = snapshot()
+        let snapshot = snapshot(for: PinOwner(.backup, label: name))
         let newest = try CommitChain(snapshot.state).commit(at: snapshot.state.frame)
         var copy = try BackupFile(of: snapshot.state, newest, in: directory, name, options)
         do throws(EngineError) {

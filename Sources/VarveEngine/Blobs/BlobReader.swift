@@ -105,7 +105,8 @@ extension Snapshot {
             let file = try engine.blobStore.engineError { () throws(BlobError) in
                 try engine.blobStore.files.open(reference)
             }
-            return BlobReader(reference, .file(file), engine.blobStore, keeping: self)
+            let holder = held(for: PinOwner(.blob, label: reference.digest.shortName))
+            return BlobReader(reference, .file(file), engine.blobStore, keeping: holder)
         }
     }
 

@@ -82,7 +82,7 @@ extension Engine {
         _ progress: @escaping (CompactionProgress) -> Void,
         _ isCancelled: @escaping () -> Bool
     ) throws(EngineError) -> CompactionReport {
-        let start = snapshot()
+        let start = snapshot(for: PinOwner(.compaction))
         let skipsDamage = if case .skipDamaged = damage { true } else { false }
         // History that cannot be read would stop it: then the newest commit alone is saved.
         let oldest = skipsDamage ? start : try retained(start)
@@ -136,7 +136,7 @@ extension Engine {
         var done = oldest
         // Without a sync for each commit it is faster than the writers, so little is left soon.
         for _ in 0..<8 {
-            let next = snapshot()
+            let next = snapshot(for: PinOwner(.compaction))
             if next.number == done.number { break }
             let missing =
                 next.state.frame.rawValue - min(next.state.frame, done.state.frame).rawValue
@@ -255,7 +255,7 @@ extension Engine {
         writer.isDirty = false
         writer.isClosedCleanly = false
         writer.isWitnessed = true
-        published.withLock { $0.state = run.state }
+        published.withLock { $0.show(run.state, isDurable: true) }
         // Its nodes give way; what old snapshots read comes back.
         old.generation.nodes.evictAll()
         let after = recovered.newest.end.rawValue

@@ -66,7 +66,7 @@ extension Engine {
         if oldest >= newest.number { return newest }
         let first = try retainedCommits().lowerBound
         do throws(EngineError) {
-            return try snapshot(at: max(oldest, first))
+            return try snapshot(at: max(oldest, first), for: PinOwner(.compaction))
         } catch {
             guard error.code == .notRetained else { throw error }
             // A commit that a settle wrote again together with later ones: the newest of them.
@@ -77,7 +77,7 @@ extension Engine {
                 settle = frame.number
                 next = try chain.before(frame)
             }
-            return try snapshot(at: settle)
+            return try snapshot(at: settle, for: PinOwner(.compaction))
         }
     }
 }

@@ -173,19 +173,23 @@ extension Engine {
     /// `EngineOptions.retention`. Files of blobs that were dropped since may be gone when the
     /// retention does not cover the commit.
     ///
+    /// - Parameter owner: who holds it, for statistics.
     /// - Throws: `notRetained` when the store no longer has it; the message says which it has.
     ///   `damaged`, `ioFailed`.
     /// - Complexity: O(checkpoints since), then O(row changes between two checkpoints), which are
     ///   also what it holds in memory.
-    public func snapshot(at number: CommitNumber) throws(EngineError) -> Snapshot {
-        let newest = snapshot()
+    public func snapshot(
+        at number: CommitNumber,
+        for owner: PinOwner = PinOwner(.snapshot)
+    ) throws(EngineError) -> Snapshot {
+        let newest = snapshot(for: owner)
         if newest.number == number { return newest }
         let chain = try CommitChain(newest.state)
         let found = try chain.stretch { $0.number <= number }
         guard number < newest.number, let found else {
             throw try notRetained("commit \(number.rawValue) is", chain)
         }
-        let past = try self.past(newest, chain, found.base, found.later) { $0.number <= number }
+        let past = try self.past(newest, chain, found, owner) { $0.number <= number }
         guard past.number == number else {
             // Written again together with later ones after a crash.
             throw try notRetained("the state of commit \(number.rawValue) is", chain)
@@ -197,27 +201,32 @@ extension Engine {
     ///
     /// Where the clock was set back between commits, one of those that fit.
     ///
-    /// - Parameter time: microseconds since 1970.
+    /// - Parameters:
+    ///   - time: microseconds since 1970.
+    ///   - owner: who holds it, for statistics.
     /// - Throws: `notRetained` when every commit that the store has is later, `damaged`,
     ///   `ioFailed`.
     /// - Complexity: as `snapshot(at:)`.
-    public func snapshot(atTime time: Int64) throws(EngineError) -> Snapshot {
+    public func snapshot(
+        atTime time: Int64,
+        for owner: PinOwner = PinOwner(.snapshot)
+    ) throws(EngineError) -> Snapshot {
         let newest = snapshot()
         let chain = try CommitChain(newest.state)
         guard let found = try chain.stretch({ $0.clockMicroseconds <= time }) else {
             throw try notRetained("a commit of that time is", chain)
         }
-        return try past(newest, chain, found.base, found.later) { $0.clockMicroseconds <= time }
+        return try past(newest, chain, found, owner) { $0.clockMicroseconds <= time }
     }
 
     private func past(
         _ newest: Snapshot,
         _ chain: CommitChain,
-        _ base: ScannedCommit,
-        _ later: ScannedCommit,
+        _ found: (base: ScannedCommit, later: ScannedCommit),
+        _ owner: PinOwner,
         _ isEarly: (CommitRecord) -> Bool
     ) throws(EngineError) -> Snapshot {
-        let places = try chain.places(from: base, to: later, isEarly)
+        let places = try chain.places(from: found.base, to: found.later, isEarly)
         let replay = Replay(
             generation: newest.state.generation,
             delegate: delegate,
@@ -225,9 +234,9 @@ extension Engine {
             counters: counters,
             stamp: TreeNode.cleanStamp + 1
         )
-        var state = try replay.state(of: base)
+        var state = try replay.state(of: found.base)
         for place in places { state = try replay.apply(chain.commit(at: place), to: state) }
-        return pinned(state)
+        return pinned(state, for: owner)
     }
 
     private func notRetained(

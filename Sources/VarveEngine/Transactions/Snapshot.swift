@@ -12,15 +12,27 @@ public final class Snapshot: Sendable {
     let state: StoreState
     let engine: Engine
 
-    init(state: StoreState, engine: Engine) {
+    private let token: UInt64
+
+    init(state: StoreState, engine: Engine, token: UInt64) {
         self.state = state
         self.engine = engine
+        self.token = token
     }
 
-    deinit { engine.unpin(state.number) }
+    deinit { engine.unpin(publication: state.publication, token: token) }
 
     /// The commit that this snapshot shows.
     public var number: CommitNumber { state.number }
+    /// Whether both read the same state of the same file.
+    public func isSame(as other: Snapshot) -> Bool {
+        state.publication == other.state.publication && state.number == other.state.number
+            && state.generation === other.state.generation && state.frame == other.state.frame
+    }
+
+    /// The same commit once more, held by somebody else.
+    public func held(for owner: PinOwner) -> Snapshot { engine.pinned(state, for: owner) }
+
     /// The stored schema's bytes; empty in a store that was just created.
     public var schema: [UInt8] { state.schema }
     /// The stored schema's version; 0 in a store that was just created.

@@ -23,6 +23,8 @@ struct StoreState: Sendable {
     var baseTrees = TreeTable()
     /// Stored bytes of the pages, large values and small blobs that those roots need.
     var liveBytes: UInt64 = 0
+    /// How many states this opening published before; 0 for one that is not published.
+    var publication: UInt64 = 0
 
     /// Whether some of it exists in memory and in row changes only.
     var isDirty: Bool { trees.values.contains { $0.node != nil } }

@@ -68,7 +68,7 @@ final class BatchWriter<Entity: ManagedObject> {
         result.commit = commit
         guard context.snapshot != nil else { return }
         do throws(StoreError) {
-            context.move(to: try container.newestSnapshot(), except: [])
+            context.move(to: try context.newestSnapshot(), except: [])
         } catch {
             throw error.afterCommit
         }

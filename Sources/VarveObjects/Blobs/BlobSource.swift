@@ -19,7 +19,7 @@ struct BlobSource: Sendable {
 
     /// For an object that outlived its context: the newest commit, if that still names the blob.
     static func newest(of container: PersistentContainer) -> BlobSource? {
-        guard let snapshot = try? container.newestSnapshot() else { return nil }
+        guard let snapshot = try? container.newestSnapshot(for: PinOwner(.blob)) else { return nil }
         return BlobSource(keeper: .snapshot(snapshot), container: container)
     }
 
@@ -62,7 +62,7 @@ struct BlobSource: Sendable {
 extension ManagedObjectContext {
     /// Blobs of the commit that the context reads.
     var blobSource: BlobSource? {
-        guard let snapshot = try? currentSnapshot() else { return nil }
+        guard (try? currentSnapshot()) != nil, let snapshot = snapshotForBlobs() else { return nil }
         return BlobSource(keeper: .snapshot(snapshot), container: container)
     }
 

@@ -1,6 +1,7 @@
 // The counters of a container, read as one Sendable value.
 
 public import VarveBase
+import VarveEngine
 import VarveRecords
 
 /// What a container holds in memory now, and what it read since it was opened.
@@ -27,10 +28,21 @@ public struct ContainerStatistics: Sendable, Hashable {
     public struct Pin: Sendable, Hashable {
         /// The commit.
         public var commit: CommitNumber
-        /// How long it has been held.
+        /// How long it has been held, at most.
         public var age: Duration
-        /// Who holds it.
+        /// What holds it. Of blob handles those of a context count as one.
+        public var kind: PinKind
+        /// The name of who holds it; empty for a snapshot without one.
         public var label: String
+        /// How many of that kind and name hold it.
+        public var holders: Int
+        /// Bytes on disk that the commit keeps, and that would go with its last pin, at most: blob
+        /// files that were dropped since, and the store file from before a compaction. Nil when it
+        /// cannot be told because a page cannot be read. A held commit keeps no file from being
+        /// compacted and makes none grow.
+        public var fileBytes: Int?
+        /// Bytes of memory that the commit keeps and that would go with its last pin, at most.
+        public var memoryBytes: Int
     }
 
     /// The row cache.
@@ -49,7 +61,7 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var realisedObjects: Int
     /// Contexts alive.
     public var contexts: Int
-    /// Commits that contexts hold, oldest first.
+    /// Commits that contexts, blob handles and running backups and compactions hold, oldest first.
     public var pins: [Pin]
     /// Bytes of blobs read.
     public var blobBytesRead: Int
@@ -63,4 +75,23 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var commits: Int
     /// Times the disk was asked to make data durable.
     public var syncs: Int
+}
+
+extension ContainerStatistics.Pin {
+    /// One for each name under which a commit is held.
+    static func all(of pinned: PinnedCommit) -> [Self] {
+        pinned.holders.map { holder in
+            Self(
+                commit: pinned.number,
+                age: .nanoseconds(Int64(clamping: holder.ageNanoseconds)),
+                kind: holder.owner.kind,
+                label: holder.owner.label,
+                holders: holder.count,
+                fileBytes: pinned.blobFileBytes.map {
+                    Int(clamping: min($0, .max - pinned.fileBytes) + pinned.fileBytes)
+                },
+                memoryBytes: Int(clamping: pinned.memoryBytes)
+            )
+        }
+    }
 }

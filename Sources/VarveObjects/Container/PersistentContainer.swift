@@ -285,7 +285,7 @@ public final class PersistentContainer: Sendable {
             registeredObjects: registries.objects,
             realisedObjects: counters.realised.load(ordering: .relaxed),
             contexts: counters.contexts.load(ordering: .relaxed),
-            pins: pins.pins,
+            pins: records.engine.pins.flatMap(ContainerStatistics.Pin.all(of:)),
             blobBytesRead: counters.blobBytesRead.load(ordering: .relaxed),
             newestCommit: CommitNumber(records.engine.newestCommit),
             logBytes: Int(clamping: records.engine.logBytes),
@@ -304,7 +304,7 @@ public final class PersistentContainer: Sendable {
 
     private var isClosed: Bool { closing.withLock { $0.isClosed } }
 
-    func newestSnapshot() throws(StoreError) -> RecordSnapshot {
+    func newestSnapshot(for owner: PinOwner) throws(StoreError) -> RecordSnapshot {
         guard !isClosed else {
             throw StoreError(
                 .closed,
@@ -312,7 +312,9 @@ public final class PersistentContainer: Sendable {
                 place: .init(store: place)
             )
         }
-        return try translating { () throws(RecordError) in try store.snapshot() }
+        return try translating { () throws(RecordError) in
+            try store.snapshot(for: owner)
+        }
     }
 
     /// Runs a call of the layer below and translates its error.

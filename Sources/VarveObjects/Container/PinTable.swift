@@ -10,54 +10,24 @@ import VarveEngine
 
 /// The commits that contexts read.
 final class PinTable: Sendable {
-    struct Entry {
-        var label: String
-        var commit: CommitNumber?
-        var since: ContinuousClock.Instant
-    }
     private struct State {
         var next = 1
-        var entries: [Int: Entry] = [:]
+        var commits: [Int: CommitNumber] = [:]
     }
     private let state = Mutex(State())
 
-    func makeToken(label: String) -> Int {
+    func makeToken() -> Int {
         state.withLock { state in
             defer { state.next += 1 }
-            state.entries[state.next] = Entry(label: label, commit: nil, since: .now)
             return state.next
         }
     }
 
     func set(_ token: Int, _ commit: CommitNumber?) {
-        state.withLock { state in
-            state.entries[token]?.commit = commit
-            state.entries[token]?.since = .now
-        }
+        state.withLock { state in state.commits[token] = commit }
     }
 
-    func remove(_ token: Int) {
-        state.withLock { state in state.entries[token] = nil }
-    }
-
-    var oldest: CommitNumber? {
-        state.withLock { $0.entries.values.compactMap(\.commit).min() }
-    }
-
-    var pins: [ContainerStatistics.Pin] {
-        let now = ContinuousClock.now
-        return state.withLock { state in
-            state.entries.sorted { $0.key < $1.key }.compactMap { _, entry in
-                entry.commit.map {
-                    ContainerStatistics.Pin(
-                        commit: $0,
-                        age: entry.since.duration(to: now),
-                        label: entry.label
-                    )
-                }
-            }
-        }.sorted { $0.commit < $1.commit }
-    }
+    var oldest: CommitNumber? { state.withLock { $0.commits.values.min() } }
 }
 
 /// One object that a commit changed.

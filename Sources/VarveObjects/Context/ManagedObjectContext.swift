@@ -38,18 +38,22 @@ public final class ManagedObjectContext {
     var cancellation: CancellationFlag?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     private let pinToken: Int
+    private let owner: PinOwner
+    /// The same commit, held by blob handles that may outlive the context.
+    private weak var blobSnapshot: RecordSnapshot?
 
     init(container: PersistentContainer, author: String, label: String, observes: Bool = false) {
         self.container = container
         self.author = author
         self.core = ContextCore(container: container, observes: observes)
-        self.pinToken = container.pins.makeToken(label: label)
+        self.pinToken = container.pins.makeToken()
+        self.owner = PinOwner(.context, label: label)
         container.counters.contexts.add(1, ordering: .relaxed)
         core.context = self
     }
 
     deinit {
-        container.pins.remove(pinToken)
+        container.pins.set(pinToken, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
     }
 
@@ -69,9 +73,24 @@ public final class ManagedObjectContext {
     /// The snapshot of this context; the newest commit is pinned at the first read.
     func currentSnapshot() throws(StoreError) -> RecordSnapshot {
         if let pinned { return pinned }
-        let snapshot = try container.newestSnapshot()
+        let snapshot = try newestSnapshot()
         self.snapshot = snapshot
         return snapshot
+    }
+
+    /// The newest commit, held by this context.
+    func newestSnapshot() throws(StoreError) -> RecordSnapshot {
+        try container.newestSnapshot(for: owner)
+    }
+
+    /// What blob handles hold: they share one, so that they are told from the context in the
+    /// statistics.
+    func snapshotForBlobs() -> RecordSnapshot? {
+        guard let snapshot else { return nil }
+        if let blobSnapshot, blobSnapshot.isSame(as: snapshot) { return blobSnapshot }
+        let held = snapshot.held(for: PinOwner(.blob, label: owner.label))
+        blobSnapshot = held
+        return held
     }
 
     // MARK: Living objects

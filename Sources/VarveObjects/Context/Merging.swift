@@ -15,7 +15,7 @@ extension ManagedObjectContext {
     public func advance() {
         guard snapshot != nil else { return }
         do throws(StoreError) {
-            move(to: try container.newestSnapshot(), except: [])
+            move(to: try newestSnapshot(), except: [])
         } catch {
             note(error, nil)
         }

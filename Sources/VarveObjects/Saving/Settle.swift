@@ -68,7 +68,7 @@ extension ManagedObjectContext {
     ) throws(StoreError) {
         let newest: RecordSnapshot
         do throws(StoreError) {
-            newest = try container.newestSnapshot()
+            newest = try newestSnapshot()
         } catch {
             throw error.afterCommit
         }
