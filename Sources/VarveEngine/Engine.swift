@@ -30,6 +30,8 @@ public final class Engine: Sendable {
     let page: SharedPage?
     /// How a reader hears of them.
     let follower: Follower?
+    /// Where tools read the counters.
+    let live: LiveCounterFile?
     /// The newest commit at the maintenance thread's last idle round.
     let idle = Mutex(CommitNumber(0))
     let compaction = CompactionStatus()
@@ -129,6 +131,9 @@ public final class Engine: Sendable {
             start: options.environment.randomNumber()
         )
         self.page = isReadOnly ? nil : page
+        live =
+            options.writesLiveCounters && !isReadOnly
+            ? LiveCounterFile(directory, Self.liveName(of: fileName), options.environment) : nil
         follower = isReadOnly && follows ? page.map { Follower($0) } : nil
         published = Mutex(
             Published(state: state, environment: options.environment)
@@ -136,6 +141,7 @@ public final class Engine: Sendable {
         self.writer = Mutex(writer)
         self.nextObjectID = Atomic(nextObjectID)
         maintenance?.start(for: self)
+        writeLiveCounters()
     }
 
     /// Why a store that was opened for reading shows an earlier commit than its newest: the damage
@@ -354,6 +360,7 @@ public final class Engine: Sendable {
     /// Snapshots that are held stay readable until they go. Closing twice does nothing.
     public func close() throws(EngineError) {
         maintenance?.stop()
+        defer { writeLiveCounters(isClosed: true) }
         try exclusively { writer throws(EngineError) in
             if case .closed = writer.status { return }
             defer {

@@ -88,6 +88,10 @@ public struct EngineOptions: Sendable {
     public var nodeCacheBytes = 16 << 20
     /// A `String` or `Data` of more bytes leaves its row for a VALUE frame.
     public var inlineValueBytesMax = 2 << 10
+    /// Whether the counters of `EngineStatistics` are written to the file "NAME.varve-live" beside
+    /// the store, for tools that look at it while it is open: about once a second while something
+    /// happens, and at close. Stores in memory and stores opened for reading have none.
+    public var writesLiveCounters = false
     /// Random numbers, clocks and yield points.
     public var environment: any Environment = SystemEnvironment()
     /// Who creates the store, at most 64 bytes: kept in the file header.

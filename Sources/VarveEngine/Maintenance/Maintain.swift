@@ -33,6 +33,7 @@ extension Engine {
     /// One round of the maintenance thread.
     /// - Returns: milliseconds until the next one, if nothing wakes the thread before.
     func maintain(_ needs: MaintenanceNeeds, on thread: MaintenanceThread) -> Int {
+        writeLiveCounters()
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
         do throws(EngineError) {

@@ -10,7 +10,11 @@ struct Info: ParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
+    @Flag(help: "Instead: the counters of the process that has the store open, if it keeps any.")
+    var live = false
+
     func run() throws {
+        if live { return try printLive() }
         let info = try StoreObserver.open(common.store).info()
         if common.json {
             Output.line(info.json.text)
@@ -23,6 +27,26 @@ struct Info: ParsableCommand {
             }
         }
         if !info.damage.isEmpty { throw ExitStatus.found.code }
+    }
+
+    private func printLive() throws {
+        let report = try LiveReport.read(common.store)
+        if common.json {
+            Output.line(report.json.text)
+            return
+        }
+        for (name, text) in Self.lines(report) {
+            Output.line(common.style.bold(name.padding(toWidth: 24)) + "  " + text)
+        }
+    }
+
+    static func lines(_ report: LiveReport) -> [(String, String)] {
+        [
+            ("process", "\(report.processID)\(report.isClosed ? ", which closed the store" : "")"),
+            ("file ID", report.fileID),
+            ("opened", Spelling.time(report.openedMicroseconds)),
+            ("written", Spelling.time(report.writtenMicroseconds)),
+        ] + report.counters.map { ($0.name, Spelling.number($0.value)) }
     }
 
     static func lines(_ info: StoreInfo) -> [(String, String)] {
