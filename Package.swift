@@ -135,6 +135,14 @@ let package = Package(
             exclude: ["Snippets"]
         ),
         .testTarget(name: "VarveTestingTests", dependencies: ["VarveTesting"]),
+        .testTarget(
+            name: "CompatibilityTests",
+            dependencies: [
+                "VarveInspection", "VarveTesting", "VarveRecords", "VarveEngine", "VarveFormat",
+                "VarveIO", "VarveBase",
+            ],
+            exclude: ["Stores"]
+        ),
         .testTarget(name: "TidyTests"),
     ],
     swiftLanguageModes: [.v6]

@@ -57,7 +57,7 @@ extension Engine {
         }
         // 4. The file and its header.
         let file = try openFile(fileName, in: directory, isReadOnly)
-        let header = try readHeader(file, fileName)
+        let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
         // 5. The newest commit, and the state it stands for.
         do throws(EngineError) {
             return try recover(
@@ -181,6 +181,14 @@ extension Engine {
     ) throws(EngineError) -> RecoveredLog {
         let scan = LogScan(log: reader, size: try reader.size())
         let recovered = try Recovery(scan: scan).run()
+        if !isReadOnly, let place = recovered.writerFeatures {
+            throw EngineError(
+                .formatTooNew,
+                "the store uses features that this library does not know; it can be opened for "
+                    + "reading",
+                place: place
+            )
+        }
         if isReadOnly || recovered.newest.header.kind == .close && recovered.isClosed {
             return recovered
         }
@@ -405,7 +413,8 @@ extension Engine {
     /// Either copy of the header will do.
     static func readHeader(
         _ file: any StoreFile,
-        _ name: String
+        _ name: String,
+        isReadOnly: Bool
     ) throws(EngineError) -> FileHeader {
         var failure: FormatError?
         for copy in [0, FileHeader.length] {
@@ -414,13 +423,14 @@ extension Engine {
             }
             do throws(FormatError) {
                 let header = try FileHeader(decoding: bytes)
-                guard header.readerNeeds <= FileHeader.currentVersion,
-                    header.writerNeeds <= FileHeader.currentVersion
-                else {
+                let needs =
+                    isReadOnly
+                    ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
+                guard needs <= FileHeader.currentVersion else {
                     throw FormatError(
                         place: name,
                         field: "version",
-                        found: "\(header.readerNeeds)",
+                        found: "\(needs)",
                         expected: "at most \(FileHeader.currentVersion)"
                     )
                 }

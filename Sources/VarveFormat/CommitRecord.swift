@@ -46,7 +46,7 @@ public struct CommitRecord: Hashable, Sendable {
     public var objectIDHighWater: UInt64 = 1
     /// Version of the stored schema.
     public var schemaVersion: UInt32 = 0
-    /// Reserved; 0.
+    /// Features that this commit and the ones behind it use. Version 1 has none and writes 0.
     public var flags: UInt32 = 0
     /// Row changes in the commit.
     public var operationCount: UInt32 = 0
@@ -76,6 +76,11 @@ public struct CommitRecord: Hashable, Sendable {
 
     /// An empty record.
     public init() {}
+
+    /// The features that a reader must know.
+    public static let readerFeatures: UInt32 = 0x0000_FFFF
+    /// The features that a writer must know; a reader need not.
+    public static let writerFeatures: UInt32 = 0xFFFF_0000
 
     /// The record's bytes: 96, then author and counts.
     public func encoded() -> [UInt8] {
@@ -136,7 +141,7 @@ public struct CommitRecord: Hashable, Sendable {
             throw reader.error("extra length", "\(extraLength)", "at most \(extraBytesMax)")
         }
         guard record.bodyStart <= offset, record.durableEnd <= offset,
-            record.checkpoint < offset, record.flags == 0
+            record.checkpoint < offset
         else {
             throw reader.error("offset", "behind the frame", "in front of it")
         }
@@ -168,7 +173,7 @@ public struct CommitRecord: Hashable, Sendable {
                 )
             )
         }
-        try extra.finish("extra")
+        // Whatever stands behind the counts is of a later version that does without being read.
         return (record, reader.position)
     }
 }

@@ -235,6 +235,32 @@ import VarveBase
         )
     }
 
+    @Test func theCounterFile() throws {
+        let counters = LiveCounters(
+            isClosed: true,
+            fileID: UUIDValue(high: 1, low: 2),
+            processID: 3,
+            openedMicroseconds: 4,
+            writtenMicroseconds: 5,
+            sequence: 6,
+            values: [7, 8]
+        )
+        let bytes = counters.encoded()
+        let fields = try fields("Counter file fields", of: Array(bytes[..<80]))
+        #expect(
+            fields == [
+                "magic": 0x5649_4C45_5652_4156, "version": 1, "state": 2,
+                "fileID": UInt64(1).byteSwapped, "process": 3, "openedMicroseconds": 4,
+                "writtenMicroseconds": 5, "sequence": 6, "count": 2, "zero": 0, "firstCounter": 7,
+            ]
+        )
+        #expect(bytes.count == 96 && LiveCounters.fixedLength == 72)
+        #expect(try LiveCounters(decoding: bytes) == counters)
+        let names = try document.table("Counters").rows.map { ($0["Value"], $0["Name"]) }
+        #expect(names.map { $0.1 } == LiveCounters.names)
+        #expect(names.map { $0.0 } == LiveCounters.names.indices.map { "\($0)" })
+    }
+
     @Test func theCommitRecord() throws {
         var record = CommitRecord()
         record.number = CommitNumber(1)

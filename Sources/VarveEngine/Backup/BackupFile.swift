@@ -66,7 +66,7 @@ struct BackupFile {
         func refused(_ why: String) -> EngineError {
             EngineError(.invalid, "\(name) \(why); make a full backup under another name")
         }
-        let header = try Engine.readHeader(file, name)
+        let header = try Engine.readHeader(file, name, isReadOnly: false)
         guard header.storeID == state.generation.header.storeID else {
             throw refused("is another store")
         }

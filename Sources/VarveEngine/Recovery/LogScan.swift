@@ -92,27 +92,34 @@ struct LogScan {
         guard FrameHash.xxh64(bytes, range: payload, seed: log.seed) == header.payloadHash else {
             return nil
         }
+        let record: CommitRecord
+        let length: Int
         do throws(FormatError) {
-            let (record, length) = try CommitRecord.decode(
+            (record, length) = try CommitRecord.decode(
                 Array(bytes[payload.prefix(CommitRecord.fixedLength + CommitRecord.extraBytesMax)]),
                 offset: offset
-            )
-            let frame = FrameBytes(
-                header: header,
-                bytes: bytes,
-                payload: payload,
-                offset: offset
-            )
-            return ScannedCommit(
-                offset: offset,
-                header: header,
-                record: record,
-                frame: frame,
-                recordLength: length
             )
         } catch {
             return nil
         }
+        if record.flags & CommitRecord.readerFeatures != 0 { throw Self.tooNew(record, offset) }
+        return ScannedCommit(
+            offset: offset,
+            header: header,
+            record: record,
+            frame: FrameBytes(header: header, bytes: bytes, payload: payload, offset: offset),
+            recordLength: length
+        )
+    }
+
+    /// A sound commit that uses what this library does not know. Passed over, it would be lost.
+    static func tooNew(_ record: CommitRecord, _ offset: FileOffset) -> EngineError {
+        EngineError(
+            .formatTooNew,
+            "commit \(record.number.rawValue) uses features that this library does not know "
+                + "(flags 0x\(String(record.flags, radix: 16)))",
+            place: offset
+        )
     }
 
     /// Where a commit's body stops being sound: headers, hashes and `bodyHash`. Nil when all of it

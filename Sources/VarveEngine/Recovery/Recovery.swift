@@ -26,6 +26,8 @@ struct RecoveredLog {
     var durableEnd: FileOffset
     /// The first byte behind everything that is not zero.
     var dataEnd: UInt64
+    /// A commit, accepted or torn, that says that a writer must know what this library does not.
+    var writerFeatures: FileOffset?
 
     /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the frame that the chain
     /// begins with, which was synced before the file got its name, and nothing stands behind it.
@@ -54,6 +56,7 @@ struct Recovery {
         var accepted: (ScannedCommit, Chain)?
         var named: Set<FileOffset> = [FileOffset(0)]
         var failure: EngineError?
+        var writerFeatures: FileOffset?
         try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
             // The commit that a frame names was synced before the frame was written, unless both
             // belong to one batch.
@@ -72,6 +75,9 @@ struct Recovery {
             guard header.kind.isCommitFrame,
                 let candidate = try scan.commit(at: FileOffset(offset))
             else { return true }
+            if candidate.record.flags & CommitRecord.writerFeatures != 0 {
+                writerFeatures = candidate.offset
+            }
             switch try chain(of: candidate) {
             case .sound(let chain):
                 accepted = (candidate, chain)
@@ -103,7 +109,8 @@ struct Recovery {
             base: base,
             replay: replay,
             durableEnd: newest.record.durableEnd,
-            dataEnd: dataEnd
+            dataEnd: dataEnd,
+            writerFeatures: writerFeatures
         )
     }
 

@@ -93,7 +93,7 @@ extension Engine {
         if last.offset > here.frame { try advance(here, to: last.offset, &follower) }
         // 2. The new file, from the state that it began with.
         let file = try Self.openFile(fileName, in: directory, true)
-        let header = try Self.readHeader(file, fileName)
+        let header = try Self.readHeader(file, fileName, isReadOnly: true)
         guard header.fileID == told.fileID, header.storeID == storeID else {
             throw EngineError(.ioFailed, "the store file changed again while it was opened")
         }
