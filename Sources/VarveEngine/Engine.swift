@@ -204,9 +204,14 @@ public final class Engine: Sendable {
                 try checkWritable(writer)
                 if isBatchFull(writer) { return .full }
                 guard let transaction = try begin(&writer) else { return .full }
-                let result = try body(transaction)
-                // Half of a change may be in the editor: `body` cannot go on as if nothing were.
-                if let failure = transaction.failure { throw failure }
+                let result: R
+                do {
+                    result = try body(transaction)
+                    try end(transaction, &writer)
+                } catch {
+                    abandon(transaction, &writer)
+                    throw error
+                }
                 if transaction.isEmpty { return .unchanged(result, on: writer.newest) }
                 let commit = try enqueue(
                     transaction,
@@ -226,6 +231,26 @@ public final class Engine: Sendable {
                 arrange(needs, after: commit)
                 return (result, commit.state.number)
             }
+        }
+    }
+
+    /// The transaction changes nothing more: takes the log back that it had.
+    private func end(
+        _ transaction: WriteTransaction,
+        _ writer: inout WriterState
+    ) throws(EngineError) {
+        // Half of a change may be in the editor: `body` cannot go on as if nothing were.
+        if let failure = transaction.failure { throw failure }
+        try transaction.finishChanges()
+        transaction.spill.end(&writer.log)
+    }
+
+    /// The same when nothing of it is to stand.
+    private func abandon(_ transaction: WriteTransaction, _ writer: inout WriterState) {
+        transaction.spill.end(&writer.log)
+        if transaction.spill.hasWritten, let failure = transaction.failure {
+            // Poisons the engine when others' commits were in a write that failed.
+            _ = giveUp(&writer, backTo: writer.log.mark, failure)
         }
     }
 
@@ -256,17 +281,20 @@ public final class Engine: Sendable {
         }
         writer.stamp += 1
         let base = writer.pending
+        let spill = Spill(self, writer.log)
         let editor = StateEditor(
             base: base,
             number: base.number.next,
             stamp: writer.stamp,
             loader: base.generation.nodes,
             splitWeight: options.nodeWeightMax,
+            spill: spill,
             readPlace: base.generation.value
         )
         return WriteTransaction(
             editor: editor,
             loader: base.generation.nodes,
+            spill: spill,
             options: options,
             delegate: delegate
         )

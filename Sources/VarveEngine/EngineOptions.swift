@@ -73,6 +73,16 @@ public struct EngineOptions: Sendable {
     public var idleTailBytes: UInt64 = 64 << 10
     /// Body bytes above which a transaction's pages are written before its commit frame.
     public var earlyWriteBytes = 8 << 20
+    /// Bytes of index entries that a transaction gathers before it sorts them and puts them aside
+    /// in a file without a name. Sorted, they go into their leaves many at a time.
+    public var sortBytesMax = 8 << 20
+    /// The same for a replay, which keeps everything in memory.
+    static let replaySortBytesMax = 8 << 20
+    /// Bytes of changed nodes from which a transaction writes those that an import has finished.
+    public var appendedBytesMax = 16 << 20
+    /// Bytes of changed nodes from which a transaction writes all of them; those that it comes back
+    /// to are then written more than once.
+    public var changedBytesMax = 128 << 20
     /// Bytes of entries in a leaf that a compaction writes.
     public var compactedLeafBytes = 32 << 10
     /// Whether the store is compacted by itself, when it is idle and that is worthwhile.

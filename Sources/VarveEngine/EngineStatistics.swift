@@ -34,6 +34,10 @@ public struct EngineStatistics: Sendable, Hashable {
     public var syncs: UInt64 = 0
     /// Times a commit had to make room first.
     public var roomExtensions: UInt64 = 0
+    /// Times that a large transaction wrote pages before its end.
+    public var spills: UInt64 = 0
+    /// Files of sorted index entries that large transactions put aside.
+    public var sortedRuns: UInt64 = 0
     /// Nodes found in the cache.
     public var nodeHits: UInt64 = 0
     /// Nodes read from the file.
@@ -94,6 +98,8 @@ final class EngineCounters: Sendable {
     private static let syncClasses = 16
     let bytesWritten = Atomic<UInt64>(0)
     let syncs = Atomic<UInt64>(0)
+    let spills = Atomic<UInt64>(0)
+    let sortedRuns = Atomic<UInt64>(0)
     let roomExtensions = Atomic<UInt64>(0)
     let nodeEvictions = Atomic<UInt64>(0)
     let replayedOperations = Atomic<UInt64>(0)
@@ -139,6 +145,8 @@ final class EngineCounters: Sendable {
         result.checkpoints = checkpoints.load(ordering: .relaxed)
         result.bytesWritten = bytesWritten.load(ordering: .relaxed)
         result.syncs = syncs.load(ordering: .relaxed)
+        result.spills = spills.load(ordering: .relaxed)
+        result.sortedRuns = sortedRuns.load(ordering: .relaxed)
         result.roomExtensions = roomExtensions.load(ordering: .relaxed)
         result.nodeEvictions = nodeEvictions.load(ordering: .relaxed)
         result.replayedOperations = replayedOperations.load(ordering: .relaxed)

@@ -339,4 +339,13 @@ extension ByteReader {
     public static func compare(_ left: [UInt8], _ right: [UInt8]) -> Int {
         compare(left, 0..<left.count, right, 0..<right.count)
     }
+
+    /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key: keys whose heads
+    /// differ are ordered as these are.
+    public static func keyHead(_ key: [UInt8]) -> UInt64 {
+        if key.count >= 8 { return loadBigEndian64(key, 0) }
+        var head: UInt64 = 0
+        for index in 0..<key.count { head |= UInt64(key[index]) << UInt64(56 - 8 * index) }
+        return head
+    }
 }

@@ -408,7 +408,7 @@ public final class RecordTransaction {
             let entity = try reader.entity(id)
             for index in entity.indexes where index.uniqueness != nil {
                 // After a bulk load one walk over the index is cheaper than a search per object.
-                let entries = storage.count(index.tree)
+                let entries = try reader.count(index.tree)
                 let isBulk = objects.count > 256 && UInt64(objects.count) > entries / 16
                 let suspects =
                     isBulk

@@ -55,6 +55,9 @@ private struct Workload {
         options.deltaBytesMax = 3 << 10
         options.earlyWriteBytes = 12 << 10
         options.inlineValueBytesMax = 256
+        options.sortBytesMax = 1 << 10
+        options.appendedBytesMax = 3 << 10
+        options.changedBytesMax = 5 << 10
     }
 
     static func open(_ disk: SimulatedDisk) throws -> Engine {

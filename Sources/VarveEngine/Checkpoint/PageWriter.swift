@@ -18,6 +18,8 @@ struct PageWriter {
     let rewriteFrom: FileOffset?
     /// Changed nodes that are in the file already.
     let known: [ObjectIdentifier: PageAddress]
+    /// Whether the nodes are for the node cache. What a large transaction writes on its way is not.
+    let keepsNodes: Bool
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
     /// Stored bytes of the pages that were written, now or before.
@@ -28,13 +30,15 @@ struct PageWriter {
         nodes: NodeStore,
         flushBytes: Int,
         rewriteFrom: FileOffset? = nil,
-        known: [ObjectIdentifier: PageAddress] = [:]
+        known: [ObjectIdentifier: PageAddress] = [:],
+        keepsNodes: Bool = true
     ) {
         self.commit = commit
         self.nodes = nodes
         self.flushBytes = flushBytes
         self.rewriteFrom = rewriteFrom
         self.known = known
+        self.keepsNodes = keepsNodes
     }
 
     /// Writes what is in memory only, and returns the state with addresses instead of nodes.
@@ -76,7 +80,8 @@ struct PageWriter {
         return TreeRoot(node: nil, address: address, level: root.level, rows: root.rows)
     }
 
-    private mutating func write(
+    /// The page of a child, written if it is in memory only, with everything below it.
+    mutating func write(
         _ pointer: ChildPointer,
         of tree: TreeID,
         level: Int,
@@ -98,7 +103,7 @@ struct PageWriter {
             node = try nodes.load(address, tree: tree, level: level, rows: pointer.rows)
         }
         let clean: TreeNode
-        if node.isLeaf && node.stamp == TreeNode.cleanStamp {
+        if node.isLeaf && (node.stamp == TreeNode.cleanStamp || !keepsNodes) {
             clean = node
         } else {
             clean = TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0)
@@ -114,7 +119,7 @@ struct PageWriter {
         let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)
         let address = log.appendBody(.page, front: front, body: body, compresses: clean.isLeaf)
         pageBytes += address.frameLength
-        written.append((address, clean))
+        if keepsNodes { written.append((address, clean)) }
         if log.bufferedBytes > flushBytes {
             try flush(&log)
         }

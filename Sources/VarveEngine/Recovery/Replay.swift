@@ -97,7 +97,7 @@ struct Replay {
             throw error.code == .invalid
                 ? .damaged(error.message, place: commit.offset) : error
         }
-        var applied = editor.finished()
+        var applied = try editor.finished()
         applied.frame = commit.offset
         return applied
     }

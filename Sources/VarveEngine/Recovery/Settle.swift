@@ -41,7 +41,7 @@ struct Settle {
             flushBytes: options.earlyWriteBytes,
             rewriteFrom: durableEnd
         )
-        var clean = try pages.write(editor.finished(), to: &log)
+        var clean = try pages.write(try editor.finished(), to: &log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: clean), to: &body)
         let changes = try Self.changes(of: commits)
@@ -83,7 +83,7 @@ struct Settle {
     private func copyValues(_ editor: StateEditor, _ log: inout LogWriter) throws(EngineError) {
         for id in [TreeID.largeValues, .blobs] {
             var entries: [(key: [UInt8], value: [UInt8])] = []
-            let tree = editor.tree(id)
+            let tree = try editor.tree(id)
             if let root = try changedRoot(tree) { try collect(root, tree, &entries) }
             for (key, value) in entries {
                 try copy(key, value, of: id, editor, &log)

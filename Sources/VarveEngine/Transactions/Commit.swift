@@ -42,6 +42,7 @@ extension Engine {
             // 1. chooseForm: row changes, or pages when there are many or a checkpoint is overdue.
             let isTree =
                 transaction.needsTree || transaction.editor.hasUnloggedValues
+                || transaction.editor.hasSpilled
                 || writer.log.tailBytes > checkpointTail(writer) * 2
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)
@@ -61,7 +62,7 @@ extension Engine {
             if isTree {
                 (state, pages) = try encodeTree(transaction, record, changes, &writer)
             } else {
-                state = encodeDelta(transaction, record, places, &writer)
+                state = try encodeDelta(transaction, record, places, &writer)
             }
             let commit = QueuedCommit(
                 state: state,
@@ -271,7 +272,7 @@ extension Engine {
         _ record: CommitRecord,
         _ places: [NewPlace],
         _ writer: inout WriterState
-    ) -> StoreState {
+    ) throws(EngineError) -> StoreState {
         var body = ByteWriter(capacity: transaction.operations.count + 16)
         DeltaOps.append(places: places, to: &body)
         body.varint(transaction.operationCount)
@@ -282,7 +283,7 @@ extension Engine {
             record: record,
             body: body.bytes
         )
-        var state = transaction.editor.finished()
+        var state = try transaction.editor.finished()
         state.frame = placed.offset
         return state
     }
@@ -298,7 +299,7 @@ extension Engine {
             nodes: writer.generation.nodes,
             flushBytes: options.earlyWriteBytes
         )
-        let changed = transaction.editor.finished()
+        let changed = try transaction.editor.finished()
         var state = try pages.write(changed, to: &writer.log)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: state), to: &body)

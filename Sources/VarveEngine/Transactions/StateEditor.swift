@@ -17,6 +17,19 @@ final class StateEditor {
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
     private var editors: [TreeID: TreeEditor] = [:]
+    /// Index entries that are not in their trees yet.
+    private var pending = PendingIndexes()
+    /// Older ones, in files.
+    private var runs: [TreeID: [SortedRun]] = [:]
+    private let changedNodes = ChangedNodes()
+    /// Whether something of this transaction is in the file, or in one of its own.
+    private(set) var hasSpilled = false
+    /// Budgets: waiting entries in bytes, nodes of imports and nodes of all kinds.
+    private let pendingBytesMax: Int
+    private let appendedNodesMax: Int
+    private let changedNodesMax: Int
+    /// Where to write what does not fit into memory; replays stay small.
+    private let spill: Spill?
     private(set) var deriver: (any IndexDeriver)?
     private(set) var schema: [UInt8]
     private(set) var schemaVersion: UInt32
@@ -43,8 +56,13 @@ final class StateEditor {
         stamp: UInt64,
         loader: NodeStore,
         splitWeight: Int,
+        spill: Spill? = nil,
         readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
     ) {
+        self.spill = spill
+        pendingBytesMax = spill?.options.sortBytesMax ?? EngineOptions.replaySortBytesMax
+        appendedNodesMax = (spill?.options.appendedBytesMax ?? .max) / splitWeight
+        changedNodesMax = (spill?.options.changedBytesMax ?? .max) / splitWeight
         self.base = base
         self.number = number
         self.stamp = stamp
@@ -57,7 +75,8 @@ final class StateEditor {
     }
 
     /// The state with every change in it.
-    func finished() -> StoreState {
+    func finished() throws(EngineError) -> StoreState {
+        try settleIndexes()
         var state = base
         state.number = number
         state.schema = schema
@@ -69,20 +88,28 @@ final class StateEditor {
         return state
     }
 
-    func tree(_ id: TreeID) -> Tree {
-        editors[id]?.tree ?? base.tree(id, loader)
+    func tree(_ id: TreeID) throws(EngineError) -> Tree {
+        try settleIndex(id)
+        return editors[id]?.tree ?? base.tree(id, loader)
     }
 
     func baseTree(_ id: TreeID) -> Tree { base.tree(id, loader) }
 
-    func editor(_ id: TreeID) -> TreeEditor {
+    /// To be used at once: index entries that come later may wait.
+    func editor(_ id: TreeID) throws(EngineError) -> TreeEditor {
+        try settleIndex(id)
+        return settledEditor(id)
+    }
+
+    private func settledEditor(_ id: TreeID) -> TreeEditor {
         if let existing = editors[id] { return existing }
         let editor = TreeEditor(
             id: id,
             stamp: stamp,
             loader: loader,
             splitWeight: splitWeight,
-            root: base.trees[id] ?? .empty
+            root: base.trees[id] ?? .empty,
+            changed: changedNodes
         )
         editors[id] = editor
         return editor
@@ -128,9 +155,7 @@ final class StateEditor {
             )
         }
         let row = try derivableRow(entity, object, stored)
-        for (index, key) in try entries(entity, object, row, changed: nil) {
-            try editor(index).put(key, [])
-        }
+        try addEntries(entity, object, row)
         try countBlobs(in: stored, by: 1)
     }
 
@@ -141,7 +166,7 @@ final class StateEditor {
         patch: RowPatch,
         moved: [MovedValue]
     ) throws(EngineError) {
-        let rows = editor(try rowTree(entity))
+        let rows = try editor(try rowTree(entity))
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
                 .invalid,
@@ -165,19 +190,20 @@ final class StateEditor {
         let newEntries = try entries(entity, object, after, changed: patch.columns)
         for (index, key) in oldEntries
         where !newEntries.contains(where: { $0.0 == index && $0.1 == key }) {
-            try editor(index).remove(key)
+            pending.add(index, key, removes: true)
         }
         for (index, key) in newEntries
         where !oldEntries.contains(where: { $0.0 == index && $0.1 == key }) {
-            try editor(index).put(key, [])
+            pending.add(index, key, removes: false)
         }
+        try settleIndexesIfMany()
         try countBlobs(in: old.bytes, by: -1)
         try countBlobs(in: new, by: 1)
     }
 
     /// Takes a row out.
     func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
-        let rows = editor(try rowTree(entity))
+        let rows = try editor(try rowTree(entity))
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
                 .invalid,
@@ -186,8 +212,9 @@ final class StateEditor {
         }
         let row = try derivableRow(entity, object, old.bytes)
         for (index, key) in try entries(entity, object, row, changed: nil) {
-            try editor(index).remove(key)
+            pending.add(index, key, removes: true)
         }
+        try settleIndexesIfMany()
         let outside = try format { () throws(FormatError) in
             try RowCoding.outsideColumns(in: old.bytes)
         }
@@ -240,7 +267,7 @@ final class StateEditor {
         for (reference, change) in blobChanges.sorted(by: { $0.key.digest < $1.key.digest })
         where change != 0 {
             let key = EngineKeys.digest(reference.digest)
-            let blobs = editor(.blobs)
+            let blobs = try editor(.blobs)
             var entry: BlobEntry
             if let bytes = try blobs.tree.value(key) {
                 entry = try format { () throws(FormatError) in try BlobEntry(decoding: bytes) }
@@ -344,6 +371,115 @@ final class StateEditor {
         return try format { () throws(FormatError) in
             try RowCoding.movingInside(stored, values)
         }
+    }
+
+    /// Entries of a new row.
+    private func addEntries(
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ row: [UInt8]
+    ) throws(EngineError) {
+        guard let deriver else { return }
+        try format { () throws(FormatError) in
+            try deriver.entries(entity: entity, object: object, row: row, changed: nil) {
+                tree,
+                key in pending.add(tree, key, removes: false)
+            }
+        }
+        try settleIndexesIfMany()
+    }
+
+    /// Entries of a row that is there already, for an index that is built anew.
+    func addEntries(
+        _ entity: EntityID,
+        _ object: ObjectID,
+        _ row: [UInt8],
+        of indexes: [TreeID]
+    ) throws(EngineError) {
+        for (index, key) in try entries(entity, object, row, changed: nil)
+        where indexes.contains(index) {
+            pending.add(index, key, removes: false)
+        }
+        try settleIndexesIfMany()
+    }
+
+    // MARK: Index entries that wait
+
+    /// Puts everything that waits for one tree in place.
+    private func settleIndex(_ id: TreeID) throws(EngineError) {
+        guard runs[id] != nil || pending.bytes > 0 else { return }
+        if let entries = pending.take(id) { try settle(entries, id) }
+        // Also when the rest was put aside, so that all goes into the tree in one pass.
+        if let runs = runs.removeValue(forKey: id) { try merge(runs, id) }
+    }
+
+    /// Puts entries aside when others were before, else in place.
+    private func settle(_ waiting: PendingEntries, _ id: TreeID) throws(EngineError) {
+        var entries = waiting
+        entries.sort()
+        if runs[id] != nil, try putAside(entries, id) { return }
+        if let older = runs.removeValue(forKey: id) { try merge(older, id) }
+        try settledEditor(id).apply(entries)
+        pending.giveBack(entries, id)
+    }
+
+    /// False when that is not possible.
+    private func putAside(_ sorted: PendingEntries, _ id: TreeID) throws(EngineError) -> Bool {
+        guard let run = try spill?.putAside(sorted) else { return false }
+        hasSpilled = true
+        runs[id, default: []].append(run)
+        pending.giveBack(sorted, id)
+        return true
+    }
+
+    /// What waits in files, in one pass; what is finished behind it is written at once.
+    private func merge(_ older: [SortedRun], _ id: TreeID) throws(EngineError) {
+        let editor = settledEditor(id)
+        var merge = try RunMerge(older)
+        while true {
+            let chunk = try merge.nextChunk(1 << 20)
+            if chunk.isEmpty { return }
+            try editor.apply(chunk)
+            if changedNodes.count > appendedNodesMax { try write([editor]) }
+        }
+    }
+
+    /// Keeps what waits within its budget.
+    private func settleIndexesIfMany() throws(EngineError) {
+        guard pending.bytes > pendingBytesMax else { return }
+        for id in pending.trees {
+            guard var entries = pending.take(id) else { continue }
+            entries.sort()
+            if try putAside(entries, id) { continue }
+            try settle(entries, id)
+        }
+    }
+
+    // MARK: Memory
+
+    /// Changed nodes in memory.
+    var changedNodeCount: Int { changedNodes.count }
+
+    /// Writes changed nodes when there are many. To be called between changes.
+    func spillIfLarge() throws(EngineError) {
+        guard changedNodes.count > appendedNodesMax else { return }
+        // What an import leaves behind itself is written once. Other changes may come back to their
+        // nodes, so these wait until there are more.
+        let isLarge = changedNodes.count > changedNodesMax
+        let chosen = editors.values.filter { isLarge || $0.isAppending }
+        if !chosen.isEmpty { try write(chosen.sorted { $0.id < $1.id }) }
+    }
+
+    private func write(_ editors: [TreeEditor]) throws(EngineError) {
+        guard let spill else { return }
+        hasSpilled = true
+        try spill.write(editors, loader, commit: number)
+    }
+
+    /// Puts every index entry in place: the last thing before the commit takes the log.
+    func settleIndexes() throws(EngineError) {
+        for id in pending.trees { try settleIndex(id) }
+        for id in runs.keys.sorted() { try settleIndex(id) }
     }
 
     private func entries(

@@ -13,6 +13,8 @@ internal import VarveFormat
 public final class WriteTransaction {
     let editor: StateEditor
     private let loader: NodeStore
+    /// Holds the log while `Engine.write` lets the transaction change things.
+    let spill: Spill
     private let options: EngineOptions
     private let delegate: any EngineDelegate
     private(set) var operations = ByteWriter()
@@ -38,9 +40,11 @@ public final class WriteTransaction {
     init(
         editor: StateEditor,
         loader: NodeStore,
+        spill: Spill,
         options: EngineOptions,
         delegate: any EngineDelegate
     ) {
+        self.spill = spill
         self.editor = editor
         self.loader = loader
         self.options = options
@@ -58,7 +62,18 @@ public final class WriteTransaction {
 
     /// One row of an entity's tree, or nil. - Complexity: O(log n).
     public func row(_ tree: TreeID, _ object: ObjectID) throws(EngineError) -> StoredRow? {
-        try editor.tree(tree).row(object)
+        try settled(tree).row(object)
+    }
+
+    /// The tree with all changes so far in it. An index that could not be brought up to date is
+    /// half changed.
+    private func settled(_ tree: TreeID) throws(EngineError) -> Tree {
+        do throws(EngineError) {
+            return try editor.tree(tree)
+        } catch {
+            failure = failure ?? error
+            throw error
+        }
     }
 
     /// Rows of ascending object IDs in one pass. - Complexity: O(IDs + leaves touched x depth).
@@ -67,24 +82,28 @@ public final class WriteTransaction {
         _ objects: [ObjectID],
         _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError) {
-        try editor.tree(tree).rows(objects, body)
+        try settled(tree).rows(objects, body)
     }
 
     /// The value of a key, or nil. - Complexity: O(log n).
     public func value(_ tree: TreeID, _ key: [UInt8]) throws(EngineError) -> [UInt8]? {
-        try editor.tree(tree).value(key)
+        try settled(tree).value(key)
     }
 
-    /// Number of entries. - Complexity: O(1).
-    public func count(_ tree: TreeID) -> UInt64 { editor.tree(tree).root.rows }
+    /// Number of entries. - Complexity: O(1), and the entries of an index that wait.
+    public func count(_ tree: TreeID) throws(EngineError) -> UInt64 {
+        try settled(tree).root.rows
+    }
 
     /// Number of entries whose key is below `key`. - Complexity: O(log n).
     public func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64 {
-        try editor.tree(tree).position(of: key)
+        try settled(tree).position(of: key)
     }
 
     /// A cursor over the present state. The next change makes it invalid: use it before.
-    public func cursor(_ tree: TreeID) -> TreeCursor { TreeCursor(editor.tree(tree)) }
+    public func cursor(_ tree: TreeID) throws(EngineError) -> TreeCursor {
+        TreeCursor(try settled(tree))
+    }
 
     /// A large value, also one that this transaction made.
     public func largeValue(
@@ -169,45 +188,29 @@ public final class WriteTransaction {
     }
 
     /// Empties a tree whose entity or index is gone.
-    public func dropTree(_ tree: TreeID) {
-        editor.editor(tree).root = .empty
+    public func dropTree(_ tree: TreeID) throws(EngineError) {
+        try change { () throws(EngineError) in try editor.editor(tree).removeAll() }
         needsTree = true
     }
 
     /// Derives the entries of some indexes of an entity anew from its rows.
     ///
-    /// - Complexity: O(n log n); keeps the new keys in memory while it sorts them.
+    /// - Complexity: O(n log n); sorts some megabytes of new keys at a time.
     public func rebuildIndexes(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
         try change { () throws(EngineError) in try rebuild(indexes, of: entity) }
     }
 
     private func rebuild(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
         needsTree = true
-        for index in indexes { dropTree(index) }
-        guard let deriver = editor.deriver else { return }
-        var keys: [TreeID: [[UInt8]]] = [:]
-        var rows = cursor(try editor.rowTree(entity))
+        for index in indexes { try editor.editor(index).removeAll() }
+        var rows = try cursor(try editor.rowTree(entity))
         var hasRow = try rows.first()
         while hasRow {
             let object = try rows.trailingObjectID()
             let row = try rows.row()
             let full = try editor.derivableRow(entity, object, row.bytes)
-            try format { () throws(FormatError) in
-                try deriver.entries(
-                    entity: entity,
-                    object: object,
-                    row: full,
-                    changed: nil
-                ) { tree, key in
-                    if indexes.contains(tree) { keys[tree, default: []].append(key) }
-                }
-            }
+            try editor.addEntries(entity, object, full, of: indexes)
             hasRow = try rows.next()
-        }
-        for index in indexes {
-            // Ascending keys fill their leaves.
-            let sorted = (keys[index] ?? []).sorted { ByteReader.compare($0, $1) < 0 }
-            for key in sorted { try editor.editor(index).put(key, []) }
         }
     }
 
@@ -243,6 +246,7 @@ public final class WriteTransaction {
         if let failure { throw failure }
         do throws(EngineError) {
             try body()
+            try editor.spillIfLarge()
         } catch {
             failure = error
             throw error
@@ -250,6 +254,11 @@ public final class WriteTransaction {
     }
 
     // MARK: What the commit needs
+
+    /// No more changes: brings every tree up to date while the log is still the transaction's.
+    func finishChanges() throws(EngineError) {
+        try change { () throws(EngineError) in try editor.settleIndexes() }
+    }
 
     private func log(_ operation: DeltaOperation) {
         operationCount += 1

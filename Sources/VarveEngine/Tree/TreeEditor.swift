@@ -8,6 +8,7 @@
 //   leaves.
 
 internal import VarveBase
+internal import VarveFormat
 
 final class TreeEditor {
     let id: TreeID
@@ -15,23 +16,37 @@ final class TreeEditor {
     let loader: NodeStore
     /// A node above this weight is split; test stores use small ones.
     let splitWeight: Int
-    var root: TreeRoot
+    private(set) var root: TreeRoot
+    /// Nodes with the stamp: of this tree, and of all that the transaction changes.
+    private var changed = 0
+    private let allChanged: ChangedNodes
+    /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
+    /// carries the stamp.
+    private var tail: ContiguousArray<Step> = []
 
     init(
         id: TreeID,
         stamp: UInt64,
         loader: NodeStore,
         splitWeight: Int,
-        root: TreeRoot
+        root: TreeRoot,
+        changed: ChangedNodes = ChangedNodes()
     ) {
         self.id = id
         self.stamp = stamp
         self.loader = loader
         self.splitWeight = splitWeight
         self.root = root
+        allChanged = changed
     }
 
     var tree: Tree { Tree(id: id, root: root, loader: loader) }
+
+    /// Takes every entry out.
+    func removeAll() {
+        root = .empty
+        tail = []
+    }
 
     private struct Step {
         var node: TreeNode
@@ -42,9 +57,10 @@ final class TreeEditor {
 
     /// Sets `key` to `value`; true when the key is new.
     /// - Complexity: O(log n), plus a copy of each node on the way that the transaction has not
-    ///   changed yet.
+    ///   changed yet. O(1) behind the last entry when the put before went there, too.
     @discardableResult
     func put(_ key: [UInt8], _ value: [UInt8]) throws(EngineError) -> Bool {
+        if append(key, value) { return true }
         var path = try descend { node in node.childIndex(for: key) }
         let leaf = path[path.count - 1].node
         let (index, isEqual) = leaf.lowerBound(key)
@@ -55,8 +71,109 @@ final class TreeEditor {
             addRows(1, along: path)
         }
         path[path.count - 1].index = index
-        try split(along: &path)
+        if leaf.weight <= splitWeight {
+            if isLast(path) { tail = path }
+        } else {
+            try split(along: &path)
+        }
         return !isEqual
+    }
+
+    /// Puts an entry behind the last one, on the way that the put before went.
+    private func append(_ key: [UInt8], _ value: [UInt8]) -> Bool {
+        guard let leaf = tail.last?.node else { return false }
+        let weight = leaf.weight + key.count + value.count + TreeNode.slotSize
+        guard weight <= splitWeight, leaf.compareKey(leaf.count - 1, with: key) < 0 else {
+            tail = []
+            return false
+        }
+        leaf.insert(key, value, at: leaf.count)
+        addRows(1, along: tail)
+        return true
+    }
+
+    /// Whether a path leads to the last entry of the tree.
+    private func isLast(_ path: ContiguousArray<Step>) -> Bool {
+        path.allSatisfy { $0.index == $0.node.count - 1 }
+    }
+
+    // MARK: Spill
+
+    /// Whether entries go behind the last one, so that what lies before is finished.
+    var isAppending: Bool { !tail.isEmpty }
+
+    /// Lets `write` write every changed node that is not on the way to the last entry, and goes on
+    /// with the addresses.
+    func spill(
+        _ write: (ChildPointer, Int) throws(EngineError) -> PageAddress
+    ) throws(EngineError) {
+        guard var node = root.node, node.stamp == stamp else { return }
+        var kept = 1
+        while !node.isLeaf {
+            let last = node.children.count - 1
+            for index in 0..<last {
+                let child = node.children[index]
+                guard child.node != nil else { continue }
+                let address = try write(child, node.level - 1)
+                node.children[index] = ChildPointer(node: nil, address: address, rows: child.rows)
+            }
+            guard let next = node.children[last].node, next.stamp == stamp else { break }
+            node = next
+            kept += 1
+        }
+        countChanged(kept - changed)
+    }
+
+    // MARK: Many entries
+
+    /// Puts entries without values in place, and takes out those that are to go: in the order of
+    /// their keys, leaf by leaf.
+    /// - Complexity: O(entries x log(entries of a leaf) + leaves touched x depth).
+    func apply(_ sorted: PendingEntries) throws(EngineError) {
+        var next = 0
+        while next < sorted.count { try applyToLeaf(sorted, &next) }
+    }
+
+    /// Applies what belongs into the leaf of the entry `next`, until it is full or has nothing.
+    private func applyToLeaf(_ sorted: PendingEntries, _ next: inout Int) throws(EngineError) {
+        let keys = sorted.keyBytes
+        let first = sorted.keyRange(next)
+        var path = try descend { node in node.childIndex(for: keys, first) }
+        let leaf = path[path.count - 1].node
+        // The nearest separator to the right ends the leaf.
+        let fence = path.dropLast().last { $0.index + 1 < $0.node.count }
+        var (added, last, removesAny) = (0, 0, false)
+        // At least one: a leaf from a file may be too heavy from the start.
+        repeat {
+            if sorted.isSuperseded(next) {
+                next += 1
+                continue
+            }
+            let key = sorted.keyRange(next)
+            if let fence, fence.node.compareKey(fence.index + 1, with: keys, key) <= 0 { break }
+            let (index, isEqual) = leaf.lowerBound(keys, key)
+            if sorted.removes(next) {
+                if isEqual {
+                    leaf.remove(at: index)
+                    added -= 1
+                    removesAny = true
+                }
+            } else if !isEqual {
+                leaf.insert(keys, key, at: index)
+                added += 1
+                last = index
+            }
+            next += 1
+        } while next < sorted.count && leaf.weight <= splitWeight
+        addRows(added, along: path)
+        // A split behind the last entry is for those that go on there.
+        let goesOn = fence == nil && next < sorted.count
+        path[path.count - 1].index = goesOn ? last : min(last, max(leaf.count - 2, 0))
+        if leaf.weight > splitWeight {
+            try split(along: &path)
+        } else if removesAny || leaf.count == 0 {
+            try rebalance(path)
+        }
     }
 
     // MARK: Remove
@@ -82,6 +199,7 @@ final class TreeEditor {
     private func descend(
         _ choose: (TreeNode) -> Int
     ) throws(EngineError) -> ContiguousArray<Step> {
+        tail = []
         var path: ContiguousArray<Step> = []
         path.reserveCapacity(root.level + 1)
         var node = try changeableRoot()
@@ -101,6 +219,7 @@ final class TreeEditor {
             node = copy(existing)
         } else {
             node = TreeNode(stamp: stamp, level: 0)
+            countChanged(1)
         }
         root.node = node
         root.address = nil
@@ -118,8 +237,14 @@ final class TreeEditor {
         return node
     }
 
+    private func countChanged(_ count: Int) {
+        changed += count
+        allChanged.count += count
+    }
+
     private func copy(_ node: TreeNode) -> TreeNode {
-        TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
+        countChanged(1)
+        return TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
     }
 
     private func addRows(_ count: Int, along path: ContiguousArray<Step>) {
@@ -140,6 +265,7 @@ final class TreeEditor {
                 level: node.level,
                 capacity: max(node.weight / 2, 256)
             )
+            countChanged(1)
             let separator = divide(node, into: right, changed: index)
             let pointer = ChildPointer(node: right, address: nil, rows: right.rows)
             if depth == 0 {
@@ -188,6 +314,7 @@ final class TreeEditor {
         right: ChildPointer
     ) throws(EngineError) {
         let top = TreeNode(stamp: stamp, level: left.level + 1)
+        countChanged(1)
         // No tree of ours gets there; one from elsewhere may begin there.
         guard top.level < Tree.depthMax else {
             throw .damaged("tree \(id.rawValue) is deeper than a tree may be")
@@ -260,4 +387,10 @@ final class TreeEditor {
         }
         if let node = root.node, node.isLeaf, node.count == 0 { root = .empty }
     }
+}
+
+/// How many nodes one transaction has changed and holds in memory: more rather than less, since
+/// what goes again is not told.
+final class ChangedNodes {
+    var count = 0
 }

@@ -17,6 +17,15 @@ extension TreeNode {
         // The array's memory lives for the call; nothing keeps the pointer.
         unsafe key.withUnsafeBytes { raw in unsafe view.lowerBound(raw) }
     }
+    /// As above, for a key that stands in `bytes`.
+    func lowerBound(
+        _ bytes: [UInt8],
+        _ key: Range<Int>
+    ) -> (index: Int, isEqual: Bool) {
+        unsafe bytes.withUnsafeBytes { raw in
+            unsafe view.lowerBound(UnsafeRawBufferPointer(rebasing: raw[key]))
+        }
+    }
     /// Index of the entry whose key is the 8-byte `object`, or where it would stand.
     func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
         unsafe view.lowerBound(object: object)
@@ -24,6 +33,12 @@ extension TreeNode {
     /// Index of the child that holds `key`: the last one whose lower bound is not above it.
     func childIndex(for key: [UInt8]) -> Int {
         unsafe key.withUnsafeBytes { raw in unsafe view.childIndex(for: raw) }
+    }
+    /// As above, for a key that stands in `bytes`.
+    func childIndex(for bytes: [UInt8], _ key: Range<Int>) -> Int {
+        unsafe bytes.withUnsafeBytes { raw in
+            unsafe view.childIndex(for: UnsafeRawBufferPointer(rebasing: raw[key]))
+        }
     }
     /// Index of the child that holds the 8-byte `object`.
     func childIndex(object: ObjectID) -> Int { unsafe view.childIndex(object: object) }
@@ -67,6 +82,16 @@ extension TreeNode {
         check(index)
         return unsafe other.withUnsafeBytes { raw in
             unsafe NodeView.compare(view.keyBytes(index), raw)
+        }
+    }
+    /// As above, for a key that stands in `bytes`.
+    func compareKey(_ index: Int, with bytes: [UInt8], _ key: Range<Int>) -> Int {
+        check(index)
+        return unsafe bytes.withUnsafeBytes { raw in
+            unsafe NodeView.compare(
+                view.keyBytes(index),
+                UnsafeRawBufferPointer(rebasing: raw[key])
+            )
         }
     }
     /// Whether one entry's key begins with `prefix`.

@@ -167,6 +167,17 @@ struct ChildPointer {
         }
     }
 
+    /// Puts an entry without a value in front of slot `index`; its key stands in `bytes`.
+    func insert(_ bytes: [UInt8], _ key: Range<Int>, at index: Int) {
+        unsafe bytes.withUnsafeBytes { raw in
+            unsafe insert(
+                UnsafeRawBufferPointer(rebasing: raw[key]),
+                UnsafeRawBufferPointer(start: nil, count: 0),
+                at: index
+            )
+        }
+    }
+
     /// Neither key nor value may lie in this node's own block.
     func insert(
         _ key: UnsafeRawBufferPointer,

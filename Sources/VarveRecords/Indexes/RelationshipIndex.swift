@@ -37,7 +37,7 @@ extension RecordReader {
             let range = Self.range(of: id)
             var result: [ObjectID] = []
             let taken = try engine { () throws(EngineError) in
-                var cursor = source.cursor(index)
+                var cursor = try source.cursor(index)
                 guard try cursor.seek(atOrAfter: range.lower) else { return 0 }
                 return try cursor.takeObjectIDs(
                     limit: Int.max,
@@ -101,7 +101,7 @@ extension RecordReader {
         var result: [LinkEntry] = []
         var keys: [[UInt8]] = []
         try engine { () throws(EngineError) in
-            var cursor = source.cursor(index)
+            var cursor = try source.cursor(index)
             var more = try cursor.seek(atOrAfter: prefix)
             while more, cursor.keyHasPrefix(prefix) {
                 keys.append(cursor.key)
@@ -153,7 +153,7 @@ extension RecordReader {
         KeyCoding.append(.reference(link.isOrdered ? other : id), to: &key)
         KeyCoding.append(.reference(link.isOrdered ? id : other), to: &key)
         return try engine { () throws(EngineError) in
-            var cursor = source.cursor(index)
+            var cursor = try source.cursor(index)
             guard try cursor.seek(atOrAfter: key), cursor.keyHasPrefix(key) else { return nil }
             return try cursor.trailingObjectID()
         }

@@ -27,7 +27,7 @@ extension RecordReader {
         let range = KeyRange(prefix: key)
         var found: [ObjectID] = []
         try engine { () throws(EngineError) in
-            var cursor = source.cursor(index.tree)
+            var cursor = try source.cursor(index.tree)
             guard try cursor.seek(atOrAfter: range.lower) else { return }
             _ = try cursor.takeObjectIDs(
                 limit: Int.max,
@@ -60,7 +60,7 @@ extension RecordReader {
         var found: Set<ObjectID> = []
         var count = 0
         try engine { () throws(EngineError) in
-            var cursor = source.cursor(index.tree)
+            var cursor = try source.cursor(index.tree)
             var more = try cursor.first()
             var columns: [UInt8] = []
             var last: ObjectID?

@@ -43,7 +43,7 @@ extension PlanExecutor {
         var count = 0
         defer { reader.counters.entriesScanned.count(count) }
         for range in ranges {
-            var cursor = reader.source.cursor(index.tree)
+            var cursor = try reader.cursor(index.tree)
             var more = try reader.engine { () throws(EngineError) in
                 try Self.seek(&cursor, range, nil, goesBack)
             }

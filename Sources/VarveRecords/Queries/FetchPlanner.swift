@@ -36,7 +36,7 @@ struct FetchPlanner<Source: RecordSource> {
             if !match.isNarrowed, !needsOrder || order(match) == nil { continue }
             matches.append((match, try reader.count(index.tree, match.ranges)))
         }
-        let total = reader.source.count(entity.tree)
+        let total = try reader.count(entity.tree)
         let fewest = matches.reduce(total) { min($0, $1.entries) }
         var best = rowsCandidate(tests, total: total, fewest: fewest)
         for (match, entries) in matches {
@@ -130,7 +130,7 @@ struct FetchPlanner<Source: RecordSource> {
 
     /// Whether no value in the ranges was cut.
     private func isExact(_ match: IndexMatch) throws(RecordError) -> Bool {
-        guard let cutTree = match.index.cutTree, reader.source.count(cutTree) > 0 else {
+        guard let cutTree = match.index.cutTree, try reader.count(cutTree) > 0 else {
             return true
         }
         return try reader.count(cutTree, match.ranges) == 0

@@ -132,7 +132,7 @@ struct PlanExecutor<Source: RecordSource> {
             result.reserveCapacity(left)
         }
         for range in ranges where left > 0 {
-            var cursor = reader.source.cursor(tree)
+            var cursor = try reader.cursor(tree)
             var start: UInt64?
             if skip > 0 {
                 let (lower, upper) = try reader.bounds(tree, range)
@@ -192,7 +192,7 @@ struct PlanExecutor<Source: RecordSource> {
         }
         let resolver = SourceResolver(reader)
         let origin = RowOrigin(reader.source, plan.entity)
-        var cursor = reader.source.cursor(plan.entity.tree)
+        var cursor = try reader.cursor(plan.entity.tree)
         var count = 0
         defer { reader.counters.rowsScanned.count(count) }
         var more = try reader.engine { () throws(EngineError) in
@@ -244,7 +244,7 @@ struct PlanExecutor<Source: RecordSource> {
             return passes == true ? try body(id, row) : true
         }
         try reader.engine { () throws(EngineError) in
-            var cursor = reader.source.cursor(plan.entity.tree)
+            var cursor = try reader.source.cursor(plan.entity.tree)
             guard try Self.seek(&cursor, range, nil, goesBack) else { return }
             try cursor.visitRows(
                 isForward: !goesBack,
@@ -277,7 +277,7 @@ struct PlanExecutor<Source: RecordSource> {
         let limit = window.limit ?? Int.max
         var batch = window.limit == nil ? 1_024 : 64
         for range in ranges {
-            var cursor = reader.source.cursor(tree)
+            var cursor = try reader.cursor(tree)
             var more = try reader.engine { () throws(EngineError) in
                 try Self.seek(&cursor, range, nil, goesBack)
             }
@@ -384,7 +384,7 @@ struct PlanExecutor<Source: RecordSource> {
                 }
                 return
             }
-            var cursor = source.cursor(plan.entity.tree)
+            var cursor = try reader.cursor(plan.entity.tree)
             var more = try reader.engine { () throws(EngineError) in try cursor.first() }
             var count = 0
             while more {
@@ -398,7 +398,7 @@ struct PlanExecutor<Source: RecordSource> {
             reader.counters.rowsScanned.count(count)
         case .index(let index, let ranges):
             for range in ranges {
-                var cursor = source.cursor(index.tree)
+                var cursor = try reader.cursor(index.tree)
                 var more = try reader.engine { () throws(EngineError) in
                     try Self.seek(&cursor, range, nil, false)
                 }

@@ -61,6 +61,15 @@ struct RecordReader<Source: RecordSource> {
         return true
     }
 
+    /// Entries of a tree. O(1).
+    func count(_ tree: TreeID) throws(RecordError) -> UInt64 {
+        try engine { () throws(EngineError) in try source.count(tree) }
+    }
+
+    func cursor(_ tree: TreeID) throws(RecordError) -> TreeCursor {
+        try engine { () throws(EngineError) in try source.cursor(tree) }
+    }
+
     /// Entries of the ranges. O(log n) each.
     func count(_ tree: TreeID, _ ranges: [KeyRange]) throws(RecordError) -> UInt64 {
         var sum: UInt64 = 0
@@ -83,7 +92,8 @@ struct RecordReader<Source: RecordSource> {
             let upper = try range.upper.map { (key) throws(EngineError) in
                 try source.position(tree, of: key)
             }
-            return (lower, max(lower, upper ?? source.count(tree)))
+            if let upper { return (lower, max(lower, upper)) }
+            return (lower, max(lower, try source.count(tree)))
         }
     }
 }

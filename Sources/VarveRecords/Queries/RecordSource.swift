@@ -13,9 +13,9 @@ protocol RecordSource: AnyObject {
         _ objects: [ObjectID],
         _ body: (Int, StoredRow?) -> Void
     ) throws(EngineError)
-    func count(_ tree: TreeID) -> UInt64
+    func count(_ tree: TreeID) throws(EngineError) -> UInt64
     func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64
-    func cursor(_ tree: TreeID) -> TreeCursor
+    func cursor(_ tree: TreeID) throws(EngineError) -> TreeCursor
     func largeValue(
         entity: EntityID,
         object: ObjectID,

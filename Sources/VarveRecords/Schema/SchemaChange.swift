@@ -40,8 +40,8 @@ struct SchemaChange {
             version: resolution.record.revision
         )
         for tree in resolution.droppedTrees {
-            transaction.dropTree(tree)
-            transaction.dropTree(TreeID(tree.rawValue + 1))
+            try transaction.dropTree(tree)
+            try transaction.dropTree(TreeID(tree.rawValue + 1))
         }
         for (entity, trees) in resolution.builtIndexes.sorted(by: { $0.key < $1.key }) {
             let both = trees.flatMap { [$0, TreeID($0.rawValue + 1)] }
@@ -56,14 +56,17 @@ struct SchemaChange {
     private func checkEmpty(_ transaction: WriteTransaction) throws(RecordError) {
         var problems: [String] = []
         for (id, names) in resolution.emptyOnly.sorted(by: { $0.key < $1.key }) {
-            guard let entity = stored?.entities.first(where: { $0.id == id }),
-                transaction.count(entity.tree) > 0
-            else { continue }
+            guard let entity = stored?.entities.first(where: { $0.id == id }) else { continue }
+            let count: UInt64
+            do throws(EngineError) { count = try transaction.count(entity.tree) } catch {
+                throw .engine(error)
+            }
+            if count == 0 { continue }
             for name in names {
                 problems.append(
                     "\(entity.name).\(name) is new and must have a value: give it a default"
                         + " or make it optional, because the store has"
-                        + " \(transaction.count(entity.tree)) objects"
+                        + " \(count) objects"
                 )
             }
         }
@@ -75,7 +78,7 @@ struct SchemaChange {
         _ transaction: WriteTransaction
     ) throws(EngineError) -> [ObjectID] {
         var ids: [ObjectID] = []
-        var cursor = transaction.cursor(tree)
+        var cursor = try transaction.cursor(tree)
         if try cursor.first() {
             _ = try cursor.takeObjectIDs(limit: Int.max, isForward: true, end: nil, into: &ids)
         }
@@ -96,10 +99,10 @@ struct SchemaChange {
                 try transaction.delete(entity.id, id)
             }
         }
-        transaction.dropTree(entity.tree)
+        try transaction.dropTree(entity.tree)
         for index in entity.indexes {
-            transaction.dropTree(index.tree)
-            transaction.dropTree(TreeID(index.tree.rawValue + 1))
+            try transaction.dropTree(index.tree)
+            try transaction.dropTree(TreeID(index.tree.rawValue + 1))
         }
     }
 

@@ -8,7 +8,7 @@ import VarveIO
 @testable import VarveEngine
 
 /// A store of nodes in which nothing is in the file.
-private func noNodes() -> NodeStore {
+func noNodes() -> NodeStore {
     NodeStore(
         log: LogReader(file: EmptyFile(), seed: 0),
         budget: NodeBudget(bytesMax: 0),

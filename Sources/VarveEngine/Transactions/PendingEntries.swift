@@ -1,0 +1,139 @@
+// Index entries of one tree that wait to be put in place, in the order of their keys.
+//
+// Invariants
+// - What is added later counts more: of several entries with one key the last one stands.
+// - Keys lie in one block, in the order in which they came; an entry's start is its age.
+//
+// Why they wait: the keys of an index come in any order, and each would go down the tree alone and
+// change another leaf. Sorted, all that belongs into one leaf gets there in one descent.
+
+internal import VarveBase
+internal import VarveFormat
+
+struct PendingEntries {
+    /// 16 bytes an entry.
+    private struct Entry {
+        /// The key's first 8 bytes, big-endian, zeros behind a shorter one.
+        var head: UInt64
+        var start: UInt32
+        var length: UInt16
+        var removes: Bool
+    }
+
+    private var keys: [UInt8] = []
+    private var entries: [Entry] = []
+    private var isSorted = true
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    /// Bytes of memory in use.
+    var bytes: Int { keys.count + entries.count * MemoryLayout<Entry>.stride }
+
+    /// Adds an entry that is to be put, or taken out.
+    /// - Complexity: O(length of the key), amortised.
+    mutating func add(_ key: [UInt8], removes: Bool) {
+        precondition(key.count <= Int(UInt16.max) && keys.count <= Int(UInt32.max) - key.count)
+        let entry = Entry(
+            head: ByteReader.keyHead(key),
+            start: UInt32(keys.count),
+            length: UInt16(key.count),
+            removes: removes
+        )
+        keys.append(contentsOf: key)
+        if isSorted, let last = entries.last { isSorted = isBelow(last, entry) }
+        entries.append(entry)
+    }
+
+    /// Brings the entries into the order of their keys, equal keys by age.
+    /// - Complexity: O(n log n); O(1) when they came in order.
+    mutating func sort() {
+        if isSorted { return }
+        var sorted = entries
+        entries = []
+        sorted.sort { isBelow($0, $1) }
+        entries = sorted
+        isSorted = true
+    }
+
+    /// Forgets all; keeps the memory when it is little.
+    mutating func removeAll() {
+        keys.removeAll(keepingCapacity: keys.count < 64 << 10)
+        entries.removeAll(keepingCapacity: entries.count < 4 << 10)
+        isSorted = true
+    }
+
+    @inline(__always) private func range(_ entry: Entry) -> Range<Int> {
+        Int(entry.start)..<Int(entry.start) + Int(entry.length)
+    }
+
+    @inline(__always) private func isBelow(_ left: Entry, _ right: Entry) -> Bool {
+        if left.head != right.head { return left.head < right.head }
+        let order = ByteReader.compare(keys, range(left), keys, range(right))
+        return order == 0 ? left.start < right.start : order < 0
+    }
+
+    // MARK: Sorted entries
+
+    /// Whether the entry at `index` is to be taken out.
+    func removes(_ index: Int) -> Bool { entries[index].removes }
+
+    /// Where the key at `index` stands in `bytes`.
+    func keyRange(_ index: Int) -> Range<Int> { range(entries[index]) }
+
+    /// All keys.
+    var keyBytes: [UInt8] { keys }
+
+    /// Whether a later entry has the same key.
+    func isSuperseded(_ index: Int) -> Bool {
+        guard index + 1 < entries.count, entries[index].head == entries[index + 1].head else {
+            return false
+        }
+        return ByteReader.compare(keys, keyRange(index), keys, keyRange(index + 1)) == 0
+    }
+}
+
+/// Pending entries of all indexes of a transaction.
+struct PendingIndexes {
+    private var lists: [(tree: TreeID, entries: PendingEntries)] = []
+    /// Where the entry before went: rows give their entries in the same order each time.
+    private var last = 0
+    /// Bytes of memory that hold entries.
+    private(set) var bytes = 0
+
+    /// Trees with entries that wait, in the order in which they were met.
+    var trees: [TreeID] { lists.filter { !$0.entries.isEmpty }.map(\.tree) }
+
+    mutating func add(_ tree: TreeID, _ key: [UInt8], removes: Bool) {
+        let place = place(of: tree)
+        last = place
+        let before = lists[place].entries.bytes
+        lists[place].entries.add(key, removes: removes)
+        bytes += lists[place].entries.bytes - before
+    }
+
+    private mutating func place(of tree: TreeID) -> Int {
+        let next = last + 1 < lists.count ? last + 1 : 0
+        if next < lists.count, lists[next].tree == tree { return next }
+        if let place = lists.firstIndex(where: { $0.tree == tree }) { return place }
+        lists.append((tree, PendingEntries()))
+        return lists.count - 1
+    }
+
+    /// Takes what waits for one tree; nil when there is nothing.
+    mutating func take(_ tree: TreeID) -> PendingEntries? {
+        guard bytes > 0, let place = lists.firstIndex(where: { $0.tree == tree }),
+            !lists[place].entries.isEmpty
+        else { return nil }
+        var taken = PendingEntries()
+        swap(&taken, &lists[place].entries)
+        bytes -= taken.bytes
+        return taken
+    }
+
+    /// Memory to be used again.
+    mutating func giveBack(_ used: consuming PendingEntries, _ tree: TreeID) {
+        guard let place = lists.firstIndex(where: { $0.tree == tree }) else { return }
+        used.removeAll()
+        lists[place].entries = used
+    }
+}

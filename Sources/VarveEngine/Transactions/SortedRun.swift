@@ -1,0 +1,201 @@
+// Index entries of a large transaction on their way through a file without a name.
+//
+// Invariants
+// - A run holds entries in the order of their keys, equal keys by age; runs are older the earlier
+//   they were written.
+// - The file has no name from before its first byte on, so nothing is left of it whatever happens;
+//   a name that a power cut caught in between is taken for a leftover by the next opening.
+// - Nothing here is synced or part of the store: bytes that come back wrong fail the transaction.
+//
+// Entry: varint length shared with the key before, varint (rest's length * 2 + removes), the rest.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+struct SortedRun {
+    private static let chunkBytes = 256 << 10
+
+    let file: any StoreFile
+    let bytes: UInt64
+
+    /// A file that vanishes with its last use.
+    static func makeFile(
+        _ directory: any StoreDirectory,
+        _ fileName: String,
+        _ environment: any Environment
+    ) throws(IOError) -> any StoreFile {
+        let name = Engine.temporaryName(fileName, environment)
+        let file = try directory.openFile(name, mode: .createExclusive)
+        do throws(IOError) { try directory.remove(name) } catch {
+            // Another process that opens the store may have found it first.
+            if !error.isMissing { throw error }
+        }
+        return file
+    }
+
+    /// Writes entries that are sorted behind what is in `file`.
+    static func write(
+        _ sorted: PendingEntries,
+        to file: any StoreFile
+    ) throws(IOError) -> SortedRun {
+        var writer = ByteWriter(capacity: chunkBytes + 2048)
+        var position: UInt64 = 0
+        let keys = sorted.keyBytes
+        var last = 0..<0
+        for index in 0..<sorted.count where !sorted.isSuperseded(index) {
+            let key = sorted.keyRange(index)
+            let shared = commonPrefixCount(keys, last, key)
+            writer.count(shared)
+            writer.count((key.count - shared) << 1 | (sorted.removes(index) ? 1 : 0))
+            writer.raw(keys[key.lowerBound + shared..<key.upperBound])
+            last = key
+            if writer.count >= chunkBytes {
+                try file.write(writer.bytes, at: FileOffset(position))
+                position += UInt64(writer.count)
+                writer.bytes.removeAll(keepingCapacity: true)
+            }
+        }
+        try file.write(writer.bytes, at: FileOffset(position))
+        return SortedRun(file: file, bytes: position + UInt64(writer.count))
+    }
+
+    private static func commonPrefixCount(
+        _ keys: [UInt8],
+        _ left: Range<Int>,
+        _ right: Range<Int>
+    ) -> Int {
+        let common = min(left.count, right.count)
+        var count = 0
+        while count < common, keys[left.lowerBound + count] == keys[right.lowerBound + count] {
+            count += 1
+        }
+        return count
+    }
+}
+
+/// Reads one run from front to end.
+struct SortedRunReader {
+    private static let bufferBytes = 64 << 10
+
+    private let run: SortedRun
+    private var position: UInt64 = 0
+    private var buffer: [UInt8] = []
+    private var next = 0
+    private(set) var key: [UInt8] = []
+    private(set) var head: UInt64 = 0
+    private(set) var removes = false
+
+    init(_ run: SortedRun) { self.run = run }
+
+    /// Goes to the next entry; false at the end.
+    ///
+    /// - Throws: `ioFailed`, also when the file does not hold what was written.
+    mutating func advance() throws(EngineError) -> Bool {
+        // The longest entry: two lengths and a key.
+        if buffer.count - next < 2048 { try fill() }
+        if next == buffer.count { return false }
+        let shared = try varint()
+        let rest = try varint()
+        let length = rest >> 1
+        guard shared <= key.count, length <= buffer.count - next,
+            shared + length <= DeltaOps.keyBytesMax
+        else { throw Self.wrong() }
+        key.removeLast(key.count - shared)
+        key.append(contentsOf: buffer[next..<next + length])
+        next += length
+        removes = rest & 1 == 1
+        head = ByteReader.keyHead(key)
+        return true
+    }
+
+    private mutating func varint() throws(EngineError) -> Int {
+        var value = 0
+        for shift in [0, 7, 14] {
+            guard next < buffer.count else { throw Self.wrong() }
+            let byte = buffer[next]
+            next += 1
+            value |= Int(byte & 0x7f) << shift
+            if byte < 0x80 { return value }
+        }
+        throw Self.wrong()
+    }
+
+    private mutating func fill() throws(EngineError) {
+        let left = run.bytes - position
+        guard left > 0 else { return }
+        buffer.removeFirst(next)
+        next = 0
+        let count = Int(min(left, UInt64(Self.bufferBytes)))
+        let bytes: [UInt8]
+        do throws(IOError) {
+            bytes = try run.file.read(at: FileOffset(position), count: count)
+        } catch {
+            throw .io(error)
+        }
+        guard bytes.count == count else { throw Self.wrong() }
+        buffer += bytes
+        position += UInt64(count)
+    }
+
+    private static func wrong() -> EngineError {
+        EngineError(
+            .ioFailed,
+            "a temporary file gave back other bytes than were written; nothing was saved"
+        )
+    }
+}
+
+/// The entries of several runs in the order of their keys, equal keys by age.
+struct RunMerge {
+    private var readers: [SortedRunReader] = []
+    /// Indexes of readers, a binary heap.
+    private var heap: [Int] = []
+
+    init(_ runs: [SortedRun]) throws(EngineError) {
+        for run in runs {
+            var reader = SortedRunReader(run)
+            let hasEntry = try reader.advance()
+            readers.append(reader)
+            if hasEntry { heap.append(readers.count - 1) }
+        }
+        for index in heap.indices.reversed() { sink(index) }
+    }
+
+    /// The next entries, about `bytes` of them; empty at the end.
+    mutating func nextChunk(_ bytes: Int) throws(EngineError) -> PendingEntries {
+        var chunk = PendingEntries()
+        while let top = heap.first, chunk.bytes < bytes {
+            chunk.add(readers[top].key, removes: readers[top].removes)
+            if try !readers[top].advance() {
+                let last = heap.removeLast()
+                if heap.isEmpty { break }
+                heap[0] = last
+            }
+            sink(0)
+        }
+        return chunk
+    }
+
+    private func isBefore(_ left: Int, _ right: Int) -> Bool {
+        if readers[left].head != readers[right].head {
+            return readers[left].head < readers[right].head
+        }
+        let order = ByteReader.compare(readers[left].key, readers[right].key)
+        return order == 0 ? left < right : order < 0
+    }
+
+    private mutating func sink(_ start: Int) {
+        var parent = start
+        while true {
+            var least = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && isBefore(heap[child], heap[least]) {
+                least = child
+            }
+            if least == parent { return }
+            heap.swapAt(parent, least)
+            parent = least
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// What a large transaction writes before it ends, so that its memory stays within a budget.
+//
+// Invariants
+// - Lives inside one `Engine.write` call, under the writer lock, and has the log meanwhile.
+// - What it appends is body of the commit to come: pages that nothing names until its frame. A
+//   transaction that fails leaves them to the body of the next commit, as bytes that nobody needs.
+// - Everything appended is handed to the system before anyone could read it.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+final class Spill {
+    private var log: LogWriter?
+    private let directory: any StoreDirectory
+    private let fileName: String
+    let options: EngineOptions
+    private let counters: EngineCounters
+    /// Whether the log went on.
+    private(set) var hasWritten = false
+
+    init(_ engine: Engine, _ log: LogWriter) {
+        self.log = log
+        directory = engine.directory
+        fileName = engine.fileName
+        options = engine.options
+        counters = engine.counters
+    }
+
+    /// Gives the log back; nothing can be written any more.
+    func end(_ log: inout LogWriter) {
+        if hasWritten, let written = self.log { log = written }
+        self.log = nil
+    }
+
+    /// Writes changed nodes of the editors; they go on with the addresses.
+    ///
+    /// - Throws: `noSpace`, `ioFailed`: the transaction cannot go on.
+    func write(
+        _ editors: [TreeEditor],
+        _ nodes: NodeStore,
+        commit: CommitNumber
+    ) throws(EngineError) {
+        guard var log = log else { return }
+        // One owner of the buffer while it grows.
+        self.log = nil
+        hasWritten = true
+        let mark = log.mark
+        defer { self.log = log }
+        var pages = PageWriter(
+            commit: commit,
+            nodes: nodes,
+            flushBytes: options.earlyWriteBytes,
+            keepsNodes: false
+        )
+        do throws(EngineError) {
+            for editor in editors {
+                try editor.spill { (child, level) throws(EngineError) in
+                    try pages.write(child, of: editor.id, level: level, to: &log)
+                }
+            }
+            try log.makeRoom()
+            do throws(IOError) { try log.flush() } catch { throw .io(error) }
+        } catch {
+            log.rollback(to: mark)
+            throw error
+        }
+        counters.spills.add(1, ordering: .relaxed)
+    }
+
+    /// Puts sorted entries aside. Nil when no file can be made for them.
+    func putAside(_ sorted: PendingEntries) throws(EngineError) -> SortedRun? {
+        guard log != nil,
+            let file = try? SortedRun.makeFile(
+                directory,
+                fileName,
+                options.environment
+            )
+        else { return nil }
+        counters.sortedRuns.add(1, ordering: .relaxed)
+        do throws(IOError) { return try SortedRun.write(sorted, to: file) } catch {
+            throw .io(error)
+        }
+    }
+}

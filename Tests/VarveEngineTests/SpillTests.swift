@@ -1,0 +1,123 @@
+// Transactions larger than their memory: pages and sorted index entries leave it early.
+
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+@Suite("Large transactions") struct SpillTests {
+    private static let entity = TestDelegate.entity
+
+    private static func adjust(_ options: inout EngineOptions) {
+        options.nodeWeightMax = 512
+        options.sortBytesMax = 2 << 10
+        options.appendedBytesMax = 8 << 10
+        options.changedBytesMax = 24 << 10
+        options.earlyWriteBytes = 16 << 10
+        options.tailRoomMax = 64 << 10
+        options.deltaBytesMax = 4 << 10
+    }
+
+    private struct Refusal: Error {}
+
+    /// Changes rows at random, and now and then looks at what is there.
+    private static func change(
+        _ transaction: WriteTransaction,
+        _ model: inout [UInt64: String],
+        _ next: inout UInt64,
+        _ count: Int,
+        _ random: inout SeededGenerator
+    ) throws {
+        for step in 0..<count {
+            let int = Int64.random(in: 0...9_999, using: &random)
+            let text = "t\(Int.random(in: 0...999, using: &random))"
+            let values: [StoredValue?] = [.int(int), .text(text)]
+            let kind = Int.random(in: 0..<10, using: &random)
+            if kind < 6 || model.isEmpty {
+                next += 1
+                try transaction.insert(entity, ObjectID(next), row: row(int, text))
+                model[next] = "\(values)"
+            } else {
+                let object = UInt64.random(in: 1...next, using: &random)
+                if model[object] == nil { continue }
+                if kind < 8 {
+                    try transaction.update(entity, ObjectID(object), patch: patch(int, text))
+                    model[object] = "\(values)"
+                } else {
+                    try transaction.delete(entity, ObjectID(object))
+                    model[object] = nil
+                }
+            }
+            if step % 257 == 0 {
+                #expect(try transaction.count(TestDelegate.byInt) == UInt64(model.count))
+                let object = UInt64.random(in: 1...max(next, 1), using: &random)
+                let row = try transaction.row(TestDelegate.rows, ObjectID(object))
+                #expect((row == nil) == (model[object] == nil))
+            }
+        }
+    }
+
+    @Test(
+        "They commit what they changed, or leave nothing when they fail",
+        arguments: [UInt64(51), 52, 53, 54]
+    )
+    func theyCommitOrLeaveNothing(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let directory = MemoryDirectory()
+        var engine = try Engine.openTest(directory, Self.adjust)
+        var model: [UInt64: String] = [:]
+        var next: UInt64 = 0
+        for round in 0..<8 {
+            var changed = model
+            var counter = next
+            let fails = round % 3 == 2
+            do {
+                _ = try engine.write { transaction in
+                    let count = Int.random(in: 1...1_500, using: &random)
+                    try Self.change(transaction, &changed, &counter, count, &random)
+                    if fails { throw Refusal() }
+                }
+                (model, next) = (changed, counter)
+            } catch is Refusal {
+                #expect(fails)
+            }
+            #expect(try engine.contents() == model, "seed \(seed), round \(round)")
+            // A small commit goes on behind what the failed one left.
+            next += 1
+            let object = next
+            _ = try engine.write {
+                try $0.insert(Self.entity, ObjectID(object), row: row(1, "small"))
+            }
+            let values: [StoredValue?] = [.int(1), .text("small")]
+            model[object] = "\(values)"
+            if Bool.random(using: &random) {
+                let statistics = engine.statistics
+                try engine.close()
+                engine = try Engine.openTest(directory, Self.adjust)
+                if round == 7 { #expect(statistics.spills > 0 && statistics.sortedRuns > 0) }
+            }
+            #expect(try engine.contents() == model, "seed \(seed), round \(round)")
+        }
+        #expect(try directory.list().filter { $0.contains(Engine.newSuffix) } == [])
+    }
+
+    @Test("An import holds no more than its budget in memory")
+    func anImportStaysInItsBudget() throws {
+        let engine = try Engine.openTest(MemoryDirectory(), Self.adjust)
+        var random = SeededGenerator(7)
+        _ = try engine.write { transaction in
+            for object in UInt64(1)...6_000 {
+                let int = Int64.random(in: 0...Int64.max, using: &random)
+                try transaction.insert(Self.entity, ObjectID(object), row: row(int, "text"))
+                // Rows come in order and index entries wait in files.
+                #expect(transaction.editor.changedNodeCount <= (8 << 10) / 512 + 4)
+            }
+        }
+        let statistics = engine.statistics
+        #expect(statistics.spills > 0 && statistics.sortedRuns > 0)
+        #expect(engine.snapshot().count(TestDelegate.byInt) == 6_000)
+        #expect(try engine.contents().count == 6_000)
+    }
+}

@@ -1,0 +1,113 @@
+// Index entries applied in sorted runs, against a set of keys.
+
+import Testing
+import VarveBase
+import VarveFormat
+import VarveIO
+
+@testable import VarveEngine
+
+@Suite("Sorted index entries") struct PendingEntriesTests {
+    private static func key(_ random: inout SeededGenerator, _ alphabet: UInt8) -> [UInt8] {
+        let length = Int.random(in: 1...14, using: &random)
+        return (0..<length).map { _ in UInt8.random(in: 0...alphabet, using: &random) * 36 }
+    }
+
+    /// What single puts and removals would have left is there, whatever way the entries came.
+    @Test(arguments: [UInt64(31), 32, 33, 34, 35, 36])
+    func entriesArriveAsIfOneByOne(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: [256, 1024, 4096].randomElement(using: &random)!,
+            root: .empty
+        )
+        let directory = MemoryDirectory(name: "runs")
+        let alphabet = UInt8.random(in: 1...7, using: &random)
+        var model: Set<[UInt8]> = []
+        var used: [[UInt8]] = []
+        for round in 0..<12 {
+            var runs: [SortedRun] = []
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                var entries = PendingEntries()
+                for _ in 0..<Int.random(in: 0...600, using: &random) {
+                    if Bool.random(using: &random) || used.isEmpty {
+                        used.append(Self.key(&random, alphabet))
+                    }
+                    let key = used[Int.random(in: 0..<used.count, using: &random)]
+                    let removes = Int.random(in: 0..<10, using: &random) < (round < 8 ? 3 : 8)
+                    entries.add(key, removes: removes)
+                    if removes { model.remove(key) } else { model.insert(key) }
+                }
+                entries.sort()
+                if Bool.random(using: &random) || !runs.isEmpty {
+                    let file = try SortedRun.makeFile(directory, "s", SystemEnvironment())
+                    runs.append(try SortedRun.write(entries, to: file))
+                } else {
+                    try editor.apply(entries)
+                }
+            }
+            var merge = try RunMerge(runs)
+            while true {
+                let chunk = try merge.nextChunk(Int.random(in: 64...8_000, using: &random))
+                if chunk.isEmpty { break }
+                try editor.apply(chunk)
+            }
+            #expect(try directory.list() == [])
+            #expect(editor.root.rows == UInt64(model.count), "seed \(seed), round \(round)")
+            var found: [[UInt8]] = []
+            var cursor = TreeCursor(editor.tree)
+            var hasEntry = try cursor.first()
+            while hasEntry {
+                #expect(cursor.position == UInt64(found.count))
+                found.append(cursor.key)
+                hasEntry = try cursor.next()
+            }
+            #expect(
+                found == model.sorted { $0.lexicographicallyPrecedes($1) },
+                "seed \(seed), round \(round)"
+            )
+        }
+    }
+
+    @Test("The last of several entries with one key counts") func theLastEntryCounts() {
+        var entries = PendingEntries()
+        for (key, removes) in [([2], false), ([1], false), ([2], true), ([1], true), ([1], false)]
+            as [([UInt8], Bool)]
+        {
+            entries.add(key, removes: removes)
+        }
+        entries.sort()
+        let last = (0..<entries.count).filter { !entries.isSuperseded($0) }
+        #expect(last.map { Array(entries.keyBytes[entries.keyRange($0)]) } == [[1], [2]])
+        #expect(last.map { entries.removes($0) } == [false, true])
+    }
+
+    @Test(
+        "A run that changed on its way fails, and traps nowhere",
+        arguments: [UInt64(41), 42, 43]
+    )
+    func aDamagedRunFails(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let directory = MemoryDirectory(name: "runs")
+        for _ in 0..<200 {
+            var entries = PendingEntries()
+            for _ in 0..<50 {
+                entries.add(Self.key(&random, 7), removes: Bool.random(using: &random))
+            }
+            entries.sort()
+            let file = try SortedRun.makeFile(directory, "s", SystemEnvironment())
+            let run = try SortedRun.write(entries, to: file)
+            let place = UInt64.random(in: 0..<run.bytes, using: &random)
+            try file.write([UInt8.random(in: 0...255, using: &random)], at: FileOffset(place))
+            do throws(EngineError) {
+                var reader = SortedRunReader(run)
+                while try reader.advance() { #expect(reader.key.count <= DeltaOps.keyBytesMax) }
+            } catch {
+                #expect(error.code == .ioFailed)
+            }
+        }
+    }
+}
