@@ -465,8 +465,11 @@ final class StateEditor {
         guard changedNodes.count > appendedNodesMax else { return }
         // What an import leaves behind itself is written once. Other changes may come back to their
         // nodes, so these wait until there are more.
+        // A tree with few of them gives little: at each change it would be written page by page.
         let isLarge = changedNodes.count > changedNodesMax
-        let chosen = editors.values.filter { isLarge || $0.isAppending }
+        let chosen = editors.values.filter {
+            isLarge || $0.isAppending && $0.changed > appendedNodesMax / 8
+        }
         if !chosen.isEmpty { try write(chosen.sorted { $0.id < $1.id }) }
     }
 

@@ -18,7 +18,7 @@ final class TreeEditor {
     let splitWeight: Int
     private(set) var root: TreeRoot
     /// Nodes with the stamp: of this tree, and of all that the transaction changes.
-    private var changed = 0
+    private(set) var changed = 0
     private let allChanged: ChangedNodes
     /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
     /// carries the stamp.
@@ -46,6 +46,7 @@ final class TreeEditor {
     func removeAll() {
         root = .empty
         tail = []
+        countChanged(-changed)
     }
 
     private struct Step {
@@ -107,7 +108,7 @@ final class TreeEditor {
     func spill(
         _ write: (ChildPointer, Int) throws(EngineError) -> PageAddress
     ) throws(EngineError) {
-        guard var node = root.node, node.stamp == stamp else { return }
+        guard var node = root.node, node.stamp == stamp else { return countChanged(-changed) }
         var kept = 1
         while !node.isLeaf {
             let last = node.children.count - 1
