@@ -248,7 +248,13 @@ public final class Engine: Sendable {
     /// The same when nothing of it is to stand.
     private func abandon(_ transaction: WriteTransaction, _ writer: inout WriterState) {
         transaction.spill.end(&writer.log)
-        if transaction.spill.hasWritten, let failure = transaction.failure {
+        guard transaction.spill.hasWritten else { return }
+        // What it wrote stands behind a CLOSE that may be there. The next checkpoint, at the latest
+        // that of a clean close, goes behind it and so lets a compaction count it as dead.
+        writer.isClosedCleanly = false
+        writer.isWitnessed = false
+        writer.isDirty = true
+        if let failure = transaction.failure {
             // Poisons the engine when others' commits were in a write that failed.
             _ = giveUp(&writer, backTo: writer.log.mark, failure)
         }

@@ -103,6 +103,47 @@ import VarveIO
         #expect(try directory.list().filter { $0.contains(Engine.newSuffix) } == [])
     }
 
+    @Test("What a failed one wrote counts as dead after a close, and leaves no file behind")
+    func whatAFailedOneWroteIsDead() throws {
+        let directory = MemoryDirectory()
+        // As a crash between making the file and taking its name away would leave it.
+        let name = Engine.temporaryName("test", SystemEnvironment())
+        try directory.openFile(name, mode: .createExclusive).close()
+        var engine = try Engine.openTest(directory, Self.adjust)
+        #expect(try directory.list().filter { $0.contains(Engine.newSuffix) } == [])
+        try engine.close()
+        engine = try Engine.openTest(directory, Self.adjust)
+        #expect(throws: Refusal.self) {
+            try engine.write { transaction in
+                for object in UInt64(1)...3_000 {
+                    try transaction.insert(Self.entity, ObjectID(object), row: row(1, "text"))
+                }
+                throw Refusal()
+            }
+        }
+        try engine.close()
+        engine = try Engine.openTest(directory, Self.adjust)
+        #expect(engine.statistics.settledCommits == 0)
+        #expect(engine.statistics.deadBytes > 32 << 10)
+        #expect(try engine.contents().isEmpty)
+    }
+
+    @Test("Reads in between do not make every insert write pages")
+    func readsInBetweenCostFewSpills() throws {
+        let engine = try Engine.openTest(MemoryDirectory(), Self.adjust)
+        var random = SeededGenerator(9)
+        _ = try engine.write { transaction in
+            for object in UInt64(1)...2_000 {
+                _ = try transaction.position(TestDelegate.byInt, of: [1])
+                let int = Int64.random(in: 0...Int64.max, using: &random)
+                try transaction.insert(Self.entity, ObjectID(object), row: row(int, "text"))
+            }
+        }
+        // Rows are about 60 KiB, the index twice as much; each budget is 8 KiB or 24.
+        #expect(engine.statistics.spills < 400)
+        #expect(try engine.contents().count == 2_000)
+    }
+
     @Test("An import holds no more than its budget in memory")
     func anImportStaysInItsBudget() throws {
         let engine = try Engine.openTest(MemoryDirectory(), Self.adjust)

@@ -103,6 +103,11 @@ struct PendingIndexes {
     /// Trees with entries that wait, in the order in which they were met.
     var trees: [TreeID] { lists.filter { !$0.entries.isEmpty }.map(\.tree) }
 
+    /// Bytes of those of one tree.
+    func bytes(of tree: TreeID) -> Int {
+        lists.first { $0.tree == tree }?.entries.bytes ?? 0
+    }
+
     mutating func add(_ tree: TreeID, _ key: [UInt8], removes: Bool) {
         let place = place(of: tree)
         last = place

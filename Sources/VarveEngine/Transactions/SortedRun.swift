@@ -14,10 +14,19 @@ internal import VarveFormat
 internal import VarveIO
 
 struct SortedRun {
-    private static let chunkBytes = 256 << 10
+    private static let chunkBytes = 64 << 10
+
+    /// What was written at once: whole entries, and the hash that they must have when they come
+    /// back.
+    struct Chunk {
+        var bytes: Int
+        var hash: UInt64
+    }
 
     let file: any StoreFile
-    let bytes: UInt64
+    let start: UInt64
+    private(set) var chunks: [Chunk] = []
+    private(set) var end: UInt64
 
     /// A file that vanishes with its last use.
     static func makeFile(
@@ -34,13 +43,14 @@ struct SortedRun {
         return file
     }
 
-    /// Writes entries that are sorted behind what is in `file`.
+    /// Writes entries that are sorted, from `start` on.
     static func write(
         _ sorted: PendingEntries,
-        to file: any StoreFile
+        to file: any StoreFile,
+        from start: UInt64
     ) throws(IOError) -> SortedRun {
+        var run = SortedRun(file: file, start: start, end: start)
         var writer = ByteWriter(capacity: chunkBytes + 2048)
-        var position: UInt64 = 0
         let keys = sorted.keyBytes
         var last = 0..<0
         for index in 0..<sorted.count where !sorted.isSuperseded(index) {
@@ -50,15 +60,21 @@ struct SortedRun {
             writer.count((key.count - shared) << 1 | (sorted.removes(index) ? 1 : 0))
             writer.raw(keys[key.lowerBound + shared..<key.upperBound])
             last = key
-            if writer.count >= chunkBytes {
-                try file.write(writer.bytes, at: FileOffset(position))
-                position += UInt64(writer.count)
-                writer.bytes.removeAll(keepingCapacity: true)
-            }
+            if writer.count >= chunkBytes { try run.write(&writer) }
         }
-        try file.write(writer.bytes, at: FileOffset(position))
-        return SortedRun(file: file, bytes: position + UInt64(writer.count))
+        try run.write(&writer)
+        return run
     }
+
+    private mutating func write(_ writer: inout ByteWriter) throws(IOError) {
+        guard writer.count > 0 else { return }
+        try file.write(writer.bytes, at: FileOffset(end))
+        chunks.append(Chunk(bytes: writer.count, hash: Self.hash(writer.bytes)))
+        end += UInt64(writer.count)
+        writer.bytes.removeAll(keepingCapacity: true)
+    }
+
+    static func hash(_ bytes: [UInt8]) -> UInt64 { FrameHash.xxh64(bytes) }
 
     private static func commonPrefixCount(
         _ keys: [UInt8],
@@ -76,25 +92,25 @@ struct SortedRun {
 
 /// Reads one run from front to end.
 struct SortedRunReader {
-    private static let bufferBytes = 64 << 10
-
     private let run: SortedRun
-    private var position: UInt64 = 0
+    private var position: UInt64
+    private var chunk = 0
     private var buffer: [UInt8] = []
     private var next = 0
     private(set) var key: [UInt8] = []
     private(set) var head: UInt64 = 0
     private(set) var removes = false
 
-    init(_ run: SortedRun) { self.run = run }
+    init(_ run: SortedRun) {
+        self.run = run
+        position = run.start
+    }
 
     /// Goes to the next entry; false at the end.
     ///
     /// - Throws: `ioFailed`, also when the file does not hold what was written.
     mutating func advance() throws(EngineError) -> Bool {
-        // The longest entry: two lengths and a key.
-        if buffer.count - next < 2048 { try fill() }
-        if next == buffer.count { return false }
+        if next == buffer.count, try !fill() { return false }
         let shared = try varint()
         let rest = try varint()
         let length = rest >> 1
@@ -121,21 +137,22 @@ struct SortedRunReader {
         throw Self.wrong()
     }
 
-    private mutating func fill() throws(EngineError) {
-        let left = run.bytes - position
-        guard left > 0 else { return }
-        buffer.removeFirst(next)
-        next = 0
-        let count = Int(min(left, UInt64(Self.bufferBytes)))
-        let bytes: [UInt8]
+    /// Reads the next chunk; false behind the last one.
+    private mutating func fill() throws(EngineError) -> Bool {
+        guard chunk < run.chunks.count else { return false }
+        let expected = run.chunks[chunk]
         do throws(IOError) {
-            bytes = try run.file.read(at: FileOffset(position), count: count)
+            buffer = try run.file.read(at: FileOffset(position), count: expected.bytes)
         } catch {
             throw .io(error)
         }
-        guard bytes.count == count else { throw Self.wrong() }
-        buffer += bytes
-        position += UInt64(count)
+        guard buffer.count == expected.bytes, SortedRun.hash(buffer) == expected.hash else {
+            throw Self.wrong()
+        }
+        chunk += 1
+        next = 0
+        position += UInt64(expected.bytes)
+        return true
     }
 
     private static func wrong() -> EngineError {

@@ -14,7 +14,10 @@ internal import VarveIO
 final class Spill {
     private var log: LogWriter?
     private let directory: any StoreDirectory
-    private let fileName: String
+    private let storeName: String
+    /// One for all runs of the transaction.
+    private var runFile: (any StoreFile)?
+    private var runEnd: UInt64 = 0
     let options: EngineOptions
     private let counters: EngineCounters
     /// Whether the log went on.
@@ -23,7 +26,7 @@ final class Spill {
     init(_ engine: Engine, _ log: LogWriter) {
         self.log = log
         directory = engine.directory
-        fileName = engine.fileName
+        storeName = String(engine.fileName.dropLast(Engine.fileSuffix.count))
         options = engine.options
         counters = engine.counters
     }
@@ -32,6 +35,7 @@ final class Spill {
     func end(_ log: inout LogWriter) {
         if hasWritten, let written = self.log { log = written }
         self.log = nil
+        runFile = nil
     }
 
     /// Writes changed nodes of the editors; they go on with the addresses.
@@ -69,18 +73,19 @@ final class Spill {
         counters.spills.add(1, ordering: .relaxed)
     }
 
-    /// Puts sorted entries aside. Nil when no file can be made for them.
-    func putAside(_ sorted: PendingEntries) throws(EngineError) -> SortedRun? {
-        guard log != nil,
-            let file = try? SortedRun.makeFile(
-                directory,
-                fileName,
-                options.environment
-            )
-        else { return nil }
-        counters.sortedRuns.add(1, ordering: .relaxed)
-        do throws(IOError) { return try SortedRun.write(sorted, to: file) } catch {
-            throw .io(error)
+    /// Puts sorted entries aside. Nil when there is no file or no space for them.
+    func putAside(_ sorted: PendingEntries) -> SortedRun? {
+        guard log != nil else { return nil }
+        do throws(IOError) {
+            let file = try runFile ?? SortedRun.makeFile(directory, storeName, options.environment)
+            runFile = file
+            let run = try SortedRun.write(sorted, to: file, from: runEnd)
+            runEnd = run.end
+            counters.sortedRuns.add(1, ordering: .relaxed)
+            return run
+        } catch {
+            // Then they go into the tree at once, which costs time and no temporary space.
+            return nil
         }
     }
 }

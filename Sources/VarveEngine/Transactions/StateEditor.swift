@@ -419,13 +419,24 @@ final class StateEditor {
         entries.sort()
         if runs[id] != nil, try putAside(entries, id) { return }
         if let older = runs.removeValue(forKey: id) { try merge(older, id) }
-        try settledEditor(id).apply(entries)
+        try apply(entries, id)
         pending.giveBack(entries, id)
+    }
+
+    /// Puts sorted entries in place, writing nodes when they become many.
+    private func apply(_ sorted: PendingEntries, _ id: TreeID) throws(EngineError) {
+        let editor = settledEditor(id)
+        try editor.apply(sorted) { () throws(EngineError) in
+            // What other trees hold does not go by writing this one.
+            if changedNodes.count > appendedNodesMax, editor.changed > appendedNodesMax / 8 {
+                try write([editor])
+            }
+        }
     }
 
     /// False when that is not possible.
     private func putAside(_ sorted: PendingEntries, _ id: TreeID) throws(EngineError) -> Bool {
-        guard let run = try spill?.putAside(sorted) else { return false }
+        guard let run = spill?.putAside(sorted) else { return false }
         hasSpilled = true
         runs[id, default: []].append(run)
         pending.giveBack(sorted, id)
@@ -434,13 +445,11 @@ final class StateEditor {
 
     /// What waits in files, in one pass; what is finished behind it is written at once.
     private func merge(_ older: [SortedRun], _ id: TreeID) throws(EngineError) {
-        let editor = settledEditor(id)
         var merge = try RunMerge(older)
         while true {
             let chunk = try merge.nextChunk(1 << 20)
             if chunk.isEmpty { return }
-            try editor.apply(chunk)
-            if changedNodes.count > appendedNodesMax { try write([editor]) }
+            try apply(chunk, id)
         }
     }
 
@@ -448,7 +457,10 @@ final class StateEditor {
     private func settleIndexesIfMany() throws(EngineError) {
         guard pending.bytes > pendingBytesMax else { return }
         for id in pending.trees {
-            guard var entries = pending.take(id) else { continue }
+            // Few entries are cheaper to keep.
+            guard pending.bytes(of: id) > pendingBytesMax / 16,
+                var entries = pending.take(id)
+            else { continue }
             entries.sort()
             if try putAside(entries, id) { continue }
             try settle(entries, id)
@@ -465,10 +477,10 @@ final class StateEditor {
         guard changedNodes.count > appendedNodesMax else { return }
         // What an import leaves behind itself is written once. Other changes may come back to their
         // nodes, so these wait until there are more.
-        // A tree with few of them gives little: at each change it would be written page by page.
         let isLarge = changedNodes.count > changedNodesMax
+        // A tree with few of them gives little: at each change it would be written page by page.
         let chosen = editors.values.filter {
-            isLarge || $0.isAppending && $0.changed > appendedNodesMax / 8
+            $0.changed > appendedNodesMax / 8 && (isLarge || $0.isAppending)
         }
         if !chosen.isEmpty { try write(chosen.sorted { $0.id < $1.id }) }
     }

@@ -68,6 +68,7 @@ public final class WriteTransaction {
     /// The tree with all changes so far in it. An index that could not be brought up to date is
     /// half changed.
     private func settled(_ tree: TreeID) throws(EngineError) -> Tree {
+        if let failure { throw failure }
         do throws(EngineError) {
             return try editor.tree(tree)
         } catch {

@@ -130,9 +130,17 @@ final class TreeEditor {
     /// Puts entries without values in place, and takes out those that are to go: in the order of
     /// their keys, leaf by leaf.
     /// - Complexity: O(entries x log(entries of a leaf) + leaves touched x depth).
-    func apply(_ sorted: PendingEntries) throws(EngineError) {
+    ///
+    /// - Parameter afterLeaf: may let `spill` write what is behind.
+    func apply(
+        _ sorted: PendingEntries,
+        afterLeaf: () throws(EngineError) -> Void = {}
+    ) throws(EngineError) {
         var next = 0
-        while next < sorted.count { try applyToLeaf(sorted, &next) }
+        while next < sorted.count {
+            try applyToLeaf(sorted, &next)
+            try afterLeaf()
+        }
     }
 
     /// Applies what belongs into the leaf of the entry `next`, until it is full or has nothing.
