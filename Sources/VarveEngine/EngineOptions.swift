@@ -85,7 +85,7 @@ public struct EngineOptions: Sendable {
     public var changedBytesMax = 128 << 20
     /// Bytes of entries in a leaf that a compaction writes.
     public var compactedLeafBytes = 32 << 10
-    /// Whether the store is compacted by itself, when it is idle and that is worthwhile.
+    /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true
     /// Bytes that a compaction must be able to give back before it runs by itself; they must also
     /// be half of the file, and that much more than after the last one.

@@ -60,6 +60,8 @@ public struct EngineStatistics: Sendable, Hashable {
     public var compactions: UInt64 = 0
     /// Bytes by which they made the file smaller.
     public var compactionBytesReclaimed: UInt64 = 0
+    /// The most bytes that one of them wrote while savers waited.
+    public var compactionLastStepBytes: UInt64 = 0
     /// Stored bytes of the pages, large values and small blobs that the newest checkpoint needs.
     public var liveBytes: UInt64 = 0
     /// Bytes in front of the newest checkpoint that it does not need: what a compaction would give
@@ -108,6 +110,7 @@ final class EngineCounters: Sendable {
     let blobFilesSwept = Atomic<UInt64>(0)
     let compactions = Atomic<UInt64>(0)
     let compactionBytesReclaimed = Atomic<UInt64>(0)
+    let compactionLastStepBytes = Atomic<UInt64>(0)
 
     func countCommit(isTree: Bool, isSynced: Bool) {
         if isTree {
@@ -155,6 +158,7 @@ final class EngineCounters: Sendable {
         result.blobFilesSwept = blobFilesSwept.load(ordering: .relaxed)
         result.compactions = compactions.load(ordering: .relaxed)
         result.compactionBytesReclaimed = compactionBytesReclaimed.load(ordering: .relaxed)
+        result.compactionLastStepBytes = compactionLastStepBytes.load(ordering: .relaxed)
         return result
     }
 }

@@ -8,7 +8,8 @@ import VarveIO
 
 @testable import VarveEngine
 
-/// Threads that save rows of their own: small and large values, bulk, relaxed, checkpoints.
+/// Threads that save rows of their own: small and large values, bulk, relaxed; checkpoints and
+/// compactions between them.
 private final class MixedLoad: Sendable {
     enum Outcome: Equatable {
         case acknowledged(CommitNumber, isFull: Bool)
@@ -54,7 +55,12 @@ private final class MixedLoad: Sendable {
     private func step(_ next: inout UInt64, _ random: inout SeededGenerator) {
         let kind = Int.random(in: 0..<12, using: &random)
         if kind == 0 {
-            _ = try? engine.checkpoint()
+            // What fails here fails the savers, who tell.
+            if Bool.random(using: &random) {
+                _ = try? engine.checkpoint()
+            } else {
+                _ = try? engine.compact()
+            }
             return
         }
         let first = next
@@ -139,7 +145,8 @@ private final class MixedLoad: Sendable {
             try load.check(store, atLeast: UInt64(note), "\(name), call \(index)")
             #expect(cut.violations == [])
         }
-        print("mixed load: calls \(history.count), \(name)")
+        let compactions = load.engine.statistics.compactions
+        print("mixed load: calls \(history.count), compactions \(compactions), \(name)")
         try load.engine.close()
         let reopened = try Engine.openTest(load.disk.killed().root, mode: .existing)
         #expect(reopened.statistics.settledCommits == 0)

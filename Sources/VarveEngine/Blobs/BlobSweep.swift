@@ -60,6 +60,24 @@ extension Engine {
         return swept
     }
 
+    /// A compaction's own snapshots kept blobs that were dropped meanwhile: they go now, also when
+    /// no commit follows.
+    func sweepBehindCompaction() throws(EngineError) {
+        try exclusively { writer throws(EngineError) in
+            try checkWritable(writer)
+            let state = writer.pending
+            guard state.trees[.droppedBlobs] != nil else { return }
+            var cursor = TreeCursor(state.tree(.droppedBlobs))
+            guard try cursor.first() else { return }
+            let (commit, _) = try Self.format { () throws(FormatError) in
+                try EngineKeys.dropped(decoding: cursor.key)
+            }
+            guard commit <= min(oldestPinned(), try oldestRetained(state)) else { return }
+            writer.isDirty = true
+            try checkpoint(&writer)
+        }
+    }
+
     /// Removes blob files that no commit ever named, and unfinished ones. Called at a clean close.
     func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {
         try blobStore.removeLeftovers()

@@ -3,6 +3,7 @@
 // Invariants
 // - It has the store's identity, a file ID and a generation of its own.
 // - It is synced every few megabytes, so that no sync is a long one and none starves readers.
+// - Zeros below `preparedEnd` are written and synced with the rest: room for the savers to come.
 // - Whoever gives it up removes its name; what a dead process left, the next opening removes.
 
 internal import VarveBase
@@ -18,6 +19,7 @@ struct CompactedFile {
     let generation: Generation
     var log: LogWriter
     private var syncedEnd = FileHeader.logStart
+    private(set) var preparedEnd = FileHeader.logStart
 
     init(
         beside old: Generation,
@@ -82,6 +84,25 @@ struct CompactedFile {
         try flush()
         do throws(IOError) { try log.sync() } catch { throw .io(error) }
         syncedEnd = log.end
+    }
+
+    /// Zeros behind the log, so that no saver has to write them first. They are there after the
+    /// next sync.
+    mutating func prepareRoom() throws(EngineError) {
+        try flush()
+        let end = log.end.rawValue
+        let wanted = log.room.wanted(behind: end)
+        guard preparedEnd.rawValue < end + wanted / 2 else { return }
+        let target = (end + wanted + 4095) & ~4095
+        var position = max(preparedEnd.rawValue, end)
+        while position < target {
+            let zeros = [UInt8](repeating: 0, count: Int(min(target - position, 128 << 10)))
+            try Engine.io { () throws(IOError) in
+                try generation.file.write(zeros, at: FileOffset(position))
+            }
+            position += UInt64(zeros.count)
+        }
+        preparedEnd = FileOffset(target)
     }
 
     /// Copies a value of another file; its bytes are checked on the way.

@@ -6,6 +6,8 @@
 // - From the rename to the sync of the directory either file may be the store after a crash: both
 //   hold every acknowledged commit. If that sync fails the engine is poisoned.
 // - Snapshots of the old file go on reading it; it goes with the last of them.
+// - What savers wait for is little: the commits of some milliseconds, as row changes. No code of
+//   the caller's runs meanwhile.
 
 internal import Synchronization
 public import VarveBase
@@ -34,6 +36,12 @@ public struct CompactionReport: Sendable, Hashable {
     public var newest: CommitNumber
     /// The file's generation.
     public var generation: UInt64
+    /// Times it caught up with savers before the last step.
+    public var rounds: Int
+    /// Commits that were copied while savers waited.
+    public var commitsInLastStep: UInt64
+    /// Bytes of the new file that were written while savers waited.
+    public var bytesInLastStep: UInt64
     /// What could not be copied; empty unless damage was to be skipped.
     public var damage: [DamagedRange]
 }
@@ -50,35 +58,53 @@ public enum CompactionDamage: Sendable {
 extension Engine {
     /// Copies what the store needs into a new file and puts that in the place of the old one.
     ///
-    /// Runs beside readers and writers; writers wait only for the last commits and the rename.
-    /// What is kept is `EngineOptions.retention`. Blob files stay where they are.
+    /// Runs beside readers and writers; writers wait only for the last commits and the rename, and
+    /// some milliseconds each when they are so fast that it cannot catch up otherwise. What is kept
+    /// is `EngineOptions.retention`; commits of the last moments may be kept besides. Blob files
+    /// stay where they are; those that nothing needs any more are removed behind it.
     ///
     /// - Parameters:
     ///   - damage: what to do about damaged pages.
-    ///   - progress: called now and then on this thread.
-    ///   - isCancelled: asked now and then; true ends it and leaves the store as it is.
+    ///   - progress: called now and then on this thread, while savers go on.
+    ///   - isCancelled: asked now and then, but not while savers wait for the last step; true ends
+    ///     it and leaves the store as it is.
     /// - Throws: `busy` when one is running, `cancelled`, `noSpace`, `damaged` with the frame,
     ///   `ioFailed`, `readOnly`, `closed`: the store is as it was. `poisoned`: the new file may
     ///   be in place; every acknowledged commit is in both.
-    /// - Complexity: O(live bytes + commits kept). Memory: a few megabytes. Needs room on the disk
+    /// - Complexity: O(live bytes + commits kept). Memory: at most 40 MiB. Needs room on the disk
     ///   for both files.
     public func compact(
         damage: CompactionDamage = .stop,
         progress: (CompactionProgress) -> Void = { _ in },
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> CompactionReport {
+        try compact(damage, pace: nil, progress, isCancelled)
+    }
+
+    func compact(
+        _ damage: CompactionDamage,
+        pace: CompactionPace?,
+        _ progress: (CompactionProgress) -> Void,
+        _ isCancelled: () -> Bool
+    ) throws(EngineError) -> CompactionReport {
         try exclusively { writer throws(EngineError) in try checkWritable(writer) }
         try compaction.begin()
         defer { compaction.end() }
-        return try withoutActuallyEscaping(progress) { progress throws(EngineError) in
+        let report = try withoutActuallyEscaping(progress) { progress throws(EngineError) in
             try withoutActuallyEscaping(isCancelled) { isCancelled throws(EngineError) in
-                try runCompaction(damage, progress, isCancelled)
+                try runCompaction(damage, pace, progress, isCancelled)
             }
         }
+        let state = published.withLock { $0.state }
+        compaction.note(reclaimable: (try? reclaimableBytes()) ?? state.deadBytes)
+        // A failure of this costs disk space only; a failed sync has poisoned the engine.
+        try? sweepBehindCompaction()
+        return report
     }
 
     private func runCompaction(
         _ damage: CompactionDamage,
+        _ pace: CompactionPace?,
         _ progress: @escaping (CompactionProgress) -> Void,
         _ isCancelled: @escaping () -> Bool
     ) throws(EngineError) -> CompactionReport {
@@ -95,10 +121,11 @@ extension Engine {
             counters: counters
         )
         do throws(EngineError) {
-            var status = CompactionProgress(entriesDone: 0, entries: 0, bytesWritten: 0)
-            for id in oldest.state.trees.keys {
-                status.entries += oldest.state.trees[id]?.rows ?? 0
-            }
+            var status = CompactionProgress(
+                entriesDone: 0,
+                entries: oldest.state.entries,
+                bytesWritten: 0
+            )
             var calls = 0
             var run = CompactionRun(
                 file: file,
@@ -107,13 +134,17 @@ extension Engine {
                 counters: counters,
                 keepsHistory: options.retention != .newest && !skipsDamage,
                 skipsDamage: skipsDamage
-            ) { count throws(EngineError) in
+            ) { count, bytes throws(EngineError) in
+                self.options.environment.yield("compaction.step")
                 status.entriesDone += count
+                status.bytesWritten = bytes
                 if isCancelled() { throw EngineError(.cancelled, "the compaction was cancelled") }
                 calls += 1
                 if calls % 32 == 1 { progress(status) }
+                pace?.breathe(self)
             }
             let report = try compact(&run, oldest, start)
+            status.bytesWritten = report.bytesAfter
             progress(status)
             return report
         } catch {
@@ -133,86 +164,49 @@ extension Engine {
             run.describe(as: try record(of: oldest.number, CommitChain(start.state)))
             try run.writeCheckpoint()
         }
+        options.environment.yield("compaction.copied")
         var done = oldest
-        // Without a sync for each commit it is faster than the writers, so little is left soon.
-        for _ in 0..<8 {
-            let next = snapshot(for: PinOwner(.compaction))
-            if next.number == done.number { break }
-            let missing =
-                next.state.frame.rawValue - min(next.state.frame, done.state.frame).rawValue
-            try catchUp(&run, from: done.state, to: next.state)
-            done = next
-            if missing < 64 << 10 { break }
+        var kept = oldest.number
+        if !run.keepsHistory {
+            done = try firstRound(&run, from: oldest)
+            kept = done.number
+            run.describe(as: try record(of: kept, CommitChain(done.state)))
+            if !run.skipsDamage { try run.writeCheckpoint() }
         }
+        let rounds = try catchUp(&run, &done)
         options.environment.yield("compaction.caughtUp")
-        try run.file.sync()
-        return try exclusively { writer throws(EngineError) in
+        run.isLastStep = true
+        let (commits, bytes) = (run.commits, run.file.log.end.rawValue)
+        var report = try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
             let newest = published.withLock { $0.state }
-            try catchUp(&run, from: done.state, to: newest)
-            if !run.keepsHistory {
-                run.describe(as: try record(of: newest.number, CommitChain(newest)))
+            if run.skipsDamage {
+                // Row changes may meet rows that are lost.
+                kept = newest.number
+                try run.apply(from: done.state, to: newest)
+                run.describe(as: try record(of: kept, CommitChain(newest)))
+                try run.writeCheckpoint()
+            } else {
+                try copyCommits(&run, from: done.state, to: newest)
             }
             try run.end(objectIDHighWater: objectIDHighWater)
-            return try putInPlace(run, newest, oldest.number, &writer)
+            return try putInPlace(run, newest, &writer)
         }
-    }
-
-    /// Brings the new file from one state of the old one to a later one.
-    private func catchUp(
-        _ run: inout CompactionRun,
-        from old: StoreState,
-        to new: StoreState
-    ) throws(EngineError) {
-        guard new.number > old.number else { return }
-        guard run.keepsHistory else { return try run.apply(from: old, to: new) }
-        let chain = try CommitChain(new)
-        // Stretches between two TREE or CKPT frames, newest first; then their commits in order.
-        var bounds = [try chain.commit(at: chain.newest).offset]
-        var frame = try chain.commit(at: chain.newest)
-        while !frame.isBase || frame.number > old.number, let base = try chain.base(before: frame) {
-            bounds.append(base.offset)
-            frame = base
-        }
-        if bounds.count == 1 { bounds.append(frame.offset) }
-        for index in bounds.indices.dropLast().reversed() {
-            let base = try chain.commit(at: bounds[index + 1])
-            let later = try chain.commit(at: bounds[index])
-            for place in try chain.places(from: base, to: later, { $0.number > old.number }) {
-                try run.apply(chain.commit(at: place), chain)
-            }
-        }
-        guard run.state.number == new.number else {
-            throw .damaged("the chain of commits ends at \(run.state.number.rawValue)")
-        }
-    }
-
-    /// Epoch, clock, author and counts of a commit, for the checkpoint that stands for it.
-    private func record(
-        of number: CommitNumber,
-        _ chain: CommitChain
-    ) throws(EngineError) -> CommitRecord {
-        if let frame = try chain.frame(of: number) {
-            var record = frame.record
-            if frame.header.flags.contains(.settle),
-                let last = try CommitChain.absorbed(by: frame).last
-            {
-                record.epoch = last.epoch
-                record.clockMicroseconds = last.timeMicroseconds
-                record.author = last.author
-            }
-            return record
-        }
-        // The first checkpoint of this file stands for it.
-        return try chain.oldest().record
+        // Its nodes give way; what old snapshots read comes back.
+        start.state.generation.nodes.evictAll()
+        report.oldest = kept
+        report.rounds = rounds
+        report.commitsInLastStep = run.commits - commits
+        report.bytesInLastStep = report.bytesAfter - min(bytes, report.bytesAfter)
+        counters.compactionLastStepBytes.max(report.bytesInLastStep, ordering: .relaxed)
+        return report
     }
 
     // MARK: The new file becomes the store
 
     private func putInPlace(
-        _ run: consuming CompactionRun,
+        _ run: CompactionRun,
         _ old: StoreState,
-        _ oldest: CommitNumber,
         _ writer: inout WriterState
     ) throws(EngineError) -> CompactionReport {
         let generation = run.file.generation
@@ -251,23 +245,28 @@ extension Engine {
             options,
             counters
         )
+        if run.file.preparedEnd > writer.log.end { writer.log.room.pass(run.file.preparedEnd) }
         writer.pending = run.state
-        writer.isDirty = false
+        // Stamps of nodes in memory: no transaction to come may take them for its own.
+        writer.stamp = max(writer.stamp, run.stamp)
+        writer.isDirty = run.state.isDirty
         writer.isClosedCleanly = false
         writer.isWitnessed = true
+        // `.relaxed` commits, too: the new file was synced with all of them.
         published.withLock { $0.show(run.state, isDurable: true) }
-        // Its nodes give way; what old snapshots read comes back.
-        old.generation.nodes.evictAll()
         let after = recovered.newest.end.rawValue
         counters.compactions.add(1, ordering: .relaxed)
         counters.compactionBytesReclaimed.add(before - min(before, after), ordering: .relaxed)
-        compaction.note(deadBytes: after - min(after, run.state.liveBytes))
+        compaction.note(run.state)
         return CompactionReport(
             bytesBefore: before,
             bytesAfter: after,
-            oldest: run.keepsHistory ? oldest : run.state.number,
+            oldest: run.state.number,
             newest: run.state.number,
             generation: generation.header.generation,
+            rounds: 0,
+            commitsInLastStep: 0,
+            bytesInLastStep: 0,
             damage: run.damage
         )
     }
@@ -280,26 +279,4 @@ extension Engine {
             cause: error
         )
     }
-}
-
-/// Whether a compaction runs, and what the last one left.
-final class CompactionStatus: Sendable {
-    private struct State {
-        var isRunning = false
-        var deadBytes: UInt64 = 0
-    }
-    private let state = Mutex(State())
-
-    /// Dead bytes right after the last compaction of this opening.
-    var deadBytesAfterLast: UInt64 { state.withLock { $0.deadBytes } }
-
-    func begin() throws(EngineError) {
-        let wasRunning = state.withLock { state in
-            defer { state.isRunning = true }
-            return state.isRunning
-        }
-        if wasRunning { throw EngineError(.busy, "a compaction of this store is running") }
-    }
-    func end() { state.withLock { $0.isRunning = false } }
-    func note(deadBytes: UInt64) { state.withLock { $0.deadBytes = deadBytes } }
 }

@@ -4,7 +4,8 @@
 // - The state that is built has the rows of its commit in the old file, entry by entry; only the
 //   addresses of pages and values differ.
 // - Commits keep number, epoch, clock, author and counts.
-// - At most a few megabytes of changed nodes are in memory: then pages are written.
+// - Changed nodes in memory are bounded: then pages are written. Little will do for changes in the
+//   order of keys; commits touch pages in any order, which would be written over and over.
 // - Nothing of the old file changes, and nobody sees the new one.
 
 internal import VarveBase
@@ -12,7 +13,8 @@ internal import VarveFormat
 internal import VarveIO
 
 struct CompactionRun {
-    static let dirtyBytesMax = 4 << 20
+    static let sortedBytesMax = 4 << 20
+    static let commitBytesMax = 32 << 20
     /// Changes between two looks at what is in memory.
     static let changesBetweenLooks = 256
 
@@ -22,8 +24,9 @@ struct CompactionRun {
     /// Whether commits behind the oldest one stay apart.
     let keepsHistory: Bool
     let skipsDamage: Bool
-    /// Called now and then with the number of entries copied; throws to end the run.
-    let advance: (UInt64) throws(EngineError) -> Void
+    /// Called now and then with the number of entries copied and the bytes of the new file; throws
+    /// to end the run. It may wait or call the engine, so not in the last step.
+    private let advance: (UInt64, UInt64) throws(EngineError) -> Void
 
     var file: CompactedFile
     /// What the new file holds so far.
@@ -32,7 +35,10 @@ struct CompactionRun {
     private(set) var record = CommitRecord()
     private(set) var commits: UInt64 = 0
     private(set) var damage: [DamagedRange] = []
-    private var stamp = TreeNode.cleanStamp + 1
+    /// Whether savers wait for what is done now.
+    var isLastStep = false
+    /// Of nodes that are changed now; later ones get higher ones.
+    private(set) var stamp = TreeNode.cleanStamp + 1
     private var hasBase = false
     private var changesSinceLook = 0
 
@@ -43,7 +49,7 @@ struct CompactionRun {
         counters: EngineCounters,
         keepsHistory: Bool,
         skipsDamage: Bool,
-        advance: @escaping (UInt64) throws(EngineError) -> Void
+        advance: @escaping (UInt64, UInt64) throws(EngineError) -> Void
     ) {
         self.file = file
         self.options = options
@@ -53,6 +59,10 @@ struct CompactionRun {
         self.skipsDamage = skipsDamage
         self.advance = advance
         state = StoreState(generation: file.generation)
+    }
+
+    private func step(_ entries: UInt64) throws(EngineError) {
+        if !isLastStep { try advance(entries, file.log.end.rawValue) }
     }
 
     // MARK: The oldest commit
@@ -75,7 +85,7 @@ struct CompactionRun {
                     builder.append(leaf, to: &file.log)
                 }
                 try file.relieve()
-                try advance(UInt64(leaf.count))
+                try step(UInt64(leaf.count))
             }
             damage += stream.damage
             let root = builder.finish(&file.log)
@@ -181,8 +191,8 @@ struct CompactionRun {
                 changes += 1
                 if changes % Self.changesBetweenLooks == 0 {
                     keep(editing)
-                    if try relieveMemory() { editor = nil }
-                    try advance(0)
+                    if try relieveMemory(Self.sortedBytesMax) { editor = nil }
+                    try step(0)
                 }
             }
             if let editor { keep(editor) }
@@ -216,7 +226,7 @@ struct CompactionRun {
             try writeCheckpoint()
         }
         try file.relieve()
-        try advance(0)
+        try step(0)
     }
 
     private var checkpointTail: UInt64 {
@@ -264,7 +274,7 @@ struct CompactionRun {
         changesSinceLook += Int(commit.record.operationCount)
         if changesSinceLook > Self.changesBetweenLooks {
             changesSinceLook = 0
-            _ = try relieveMemory()
+            _ = try relieveMemory(Self.commitBytesMax)
         }
     }
 
@@ -317,12 +327,12 @@ struct CompactionRun {
     // MARK: Pages
 
     /// Writes pages when much is in memory; whether it did.
-    private mutating func relieveMemory() throws(EngineError) -> Bool {
+    private mutating func relieveMemory(_ bytesMax: Int) throws(EngineError) -> Bool {
         var bytes = 0
         for tree in state.trees.keys {
             if let node = state.trees[tree]?.node { bytes += Self.changedBytes(node) }
         }
-        guard bytes > Self.dirtyBytesMax else { return false }
+        guard bytes > bytesMax else { return false }
         try writePages()
         return true
     }
@@ -371,10 +381,17 @@ struct CompactionRun {
     /// What the next CKPT says of its commit: epoch, clock, author.
     mutating func describe(as record: CommitRecord) { self.record = record }
 
-    /// Ends the log: a CKPT, unless the newest frame is one or a TREE, and a CLOSE, all synced.
+    /// Ends a round of catching up: room is made, and all is synced.
+    mutating func endRound(writesPages: Bool) throws(EngineError) {
+        if writesPages, state.frame != state.baseFrame { try writeCheckpoint() }
+        try file.prepareRoom()
+        try file.sync()
+    }
+
+    /// Ends the log: a CLOSE behind everything else, all synced.
     mutating func end(objectIDHighWater: UInt64) throws(EngineError) {
+        precondition(hasBase, "the log holds the roots of a state")
         record.objectIDHighWater = objectIDHighWater
-        if !hasBase || state.frame != state.baseFrame { try writeCheckpoint() }
         try file.sync()
         var close = record
         close.number = state.number
@@ -386,7 +403,7 @@ struct CompactionRun {
         // IDs go on being handed out behind it and leave no trace: a crash passes over them.
         close.objectIDHighWater += Engine.objectIDJump
         _ = file.log.appendCommit(.close, flags: [], record: close, body: [])
-        try file.sync()
+        try file.flush()
         // The file's length, too.
         try Engine.io { () throws(IOError) in try file.generation.file.syncAll() }
     }

@@ -20,6 +20,9 @@ extension StoreState {
         return SpaceUse.add(change, to: liveBytes) + pageBytes
     }
 
+    /// Entries of all trees.
+    var entries: UInt64 { trees.values.reduce(0) { $0 + $1.rows } }
+
     /// Everything is in pages, as a TREE or CKPT at `frame` says.
     mutating func becomeBase(at frame: FileOffset, liveBytes: UInt64) {
         self.frame = frame

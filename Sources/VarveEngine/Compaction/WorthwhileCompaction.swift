@@ -1,27 +1,36 @@
 // When a compaction is worth its work.
 //
 // Invariants
-// - Only what a compaction can give back counts: bytes in front of the oldest kept commit's
-//   checkpoint that its state does not need. So no run follows another without new garbage.
+// - What counts is what it would give back: history that is to be kept does not.
+// - What the last run left does not count again, so that a run follows a run only when there is
+//   more to give back.
 
 internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 extension Engine {
-    /// Bytes that a compaction would give back now.
+    /// Bytes that a compaction would give back now: in front of the newest checkpoint. After a
+    /// compaction of this opening the room in pages counts, too.
     ///
     /// - Throws: `damaged`, `ioFailed`.
-    /// - Complexity: O(1) when the newest commit alone is kept, else O(checkpoints kept).
+    /// - Complexity: O(trees) when the newest commit alone is kept, else O(checkpoints kept).
     public func reclaimableBytes() throws(EngineError) -> UInt64 {
         let state = published.withLock { $0.state }
-        if options.retention == .newest { return state.deadBytes }
+        if options.retention == .newest { return reclaimable(state) }
         let oldest = try oldestRetained(state)
         let chain = try CommitChain(state)
         var base = try chain.oldest()
         if let found = try chain.stretch({ $0.number <= oldest }) { base = found.base }
-        let used = FileHeader.logStart.rawValue + base.record.liveBytes
-        return base.offset.rawValue - min(base.offset.rawValue, used)
+        let used = compaction.compacted(base.record.liveBytes, of: state)
+        return base.offset.rawValue - min(base.offset.rawValue, FileHeader.logStart.rawValue + used)
+    }
+
+    /// The same if no earlier commit were kept: never less.
+    private func reclaimable(_ state: StoreState) -> UInt64 {
+        let used = FileHeader.logStart.rawValue + compaction.compacted(state.liveBytes, of: state)
+        return state.baseFrame.rawValue - min(state.baseFrame.rawValue, used)
     }
 
     /// Compacts when more than half of the file can be given back, at least
@@ -33,18 +42,57 @@ extension Engine {
     public func compactIfWorthwhile(
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> CompactionReport? {
-        if isReadOnly { return nil }
-        let bytes = try reclaimableBytes()
-        let file = published.withLock { $0.state.frame.rawValue }
-        let (wanted, overflow) = compaction.deadBytesAfterLast.addingReportingOverflow(
-            options.compactionDeadBytesMin
-        )
-        guard !overflow, bytes >= wanted, bytes > file / 2 else { return nil }
+        guard let bytes = try worthwhileBytes() else { return nil }
+        return try compact(toGiveBack: bytes, pace: nil, isCancelled)
+    }
+
+    /// The same on the maintenance thread.
+    /// - Returns: whether it ran, to whatever end.
+    func compactIfWorthwhile(_ thread: MaintenanceThread) -> Bool {
+        guard let bytes = (try? worthwhileBytes()) ?? nil else { return false }
+        // The store is as it was, or poisoned: the next save says so.
+        _ = try? compact(toGiveBack: bytes, pace: CompactionPace(self, thread)) {
+            thread.isStopping
+        }
+        return true
+    }
+
+    private func compact(
+        toGiveBack bytes: UInt64,
+        pace: CompactionPace?,
+        _ isCancelled: () -> Bool
+    ) throws(EngineError) -> CompactionReport {
         do throws(EngineError) {
-            return try compact(isCancelled: isCancelled)
+            return try compact(.stop, pace: pace, { _ in }, isCancelled)
         } catch {
-            if error.code != .cancelled && error.code != .busy { compaction.note(deadBytes: bytes) }
+            if error.code != .cancelled && error.code != .busy {
+                compaction.note(reclaimable: bytes)
+            }
             throw error
         }
+    }
+
+    /// What a compaction would give back, if that is worthwhile.
+    private func worthwhileBytes() throws(EngineError) -> UInt64? {
+        if isReadOnly || options.retention == .all || compaction.isRunning { return nil }
+        let state = published.withLock { $0.state }
+        let (wanted, overflow) = compaction.leftOver.addingReportingOverflow(
+            options.compactionDeadBytesMin
+        )
+        func isEnough(_ bytes: UInt64) -> Bool {
+            !overflow && bytes >= wanted && bytes > state.frame.rawValue / 2
+        }
+        // Usually this says no, and nothing was read.
+        guard isEnough(reclaimable(state)) else { return nil }
+        if options.retention != .newest {
+            let isTime = compaction.shouldLook(
+                file: state.frame.rawValue,
+                step: options.compactionDeadBytesMin / 4,
+                now: options.environment.monotonicNanoseconds()
+            )
+            if !isTime { return nil }
+        }
+        let bytes = try reclaimableBytes()
+        return isEnough(bytes) ? bytes : nil
     }
 }

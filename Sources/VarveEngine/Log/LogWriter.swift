@@ -73,6 +73,8 @@ struct LogWriter {
         fileprivate(set) var lastCommitHash: UInt64
         /// Newest TREE or CKPT frame.
         fileprivate(set) var checkpoint: FileOffset
+        /// Bytes behind it that are pages of the checkpoint to come.
+        fileprivate(set) var pageBytesAhead: UInt64 = 0
         /// Body of the commit to come.
         fileprivate(set) var bodyStart: FileOffset
         fileprivate var bodyHash: UInt64
@@ -134,8 +136,14 @@ struct LogWriter {
     var handedEnd: FileOffset { handed.end }
     /// A place to go back to.
     var mark: Mark { now }
-    /// Log bytes behind the newest checkpoint.
-    var tailBytes: UInt64 { end.rawValue - min(checkpoint.rawValue, end.rawValue) }
+    /// Log bytes behind the newest checkpoint, without the pages of the next one: what a replay
+    /// reads, and what calls for pages.
+    var tailBytes: UInt64 {
+        let bytes = end.rawValue - min(checkpoint.rawValue, end.rawValue)
+        return bytes - min(now.pageBytesAhead, bytes)
+    }
+    /// Pages of the checkpoint to come were handed over.
+    mutating func countAhead(_ bytes: UInt64) { now.pageBytesAhead += bytes }
     var bufferedBytes: Int { buffer.count }
 
     private var isStacked: Bool { now.lastCommitEnd > durableEnd }
@@ -201,7 +209,10 @@ struct LogWriter {
             at: end,
             seed: seed
         )
-        if kind == .tree || kind == .checkpoint { now.checkpoint = placed.offset }
+        if kind == .tree || kind == .checkpoint {
+            now.checkpoint = placed.offset
+            now.pageBytesAhead = 0
+        }
         // Nothing ever chains to a CLOSE: what follows declares it a void.
         if kind != .close {
             now.lastCommit = placed.offset

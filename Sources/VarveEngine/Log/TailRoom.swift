@@ -36,7 +36,7 @@ final class TailRoom: Sendable {
     }
 
     /// Bytes that should be ready behind the log.
-    private func wanted(behind end: UInt64) -> UInt64 {
+    func wanted(behind end: UInt64) -> UInt64 {
         min(max(end / 8, options.tailRoomMin), options.tailRoomMax)
     }
 

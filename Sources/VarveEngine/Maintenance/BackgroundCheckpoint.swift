@@ -84,6 +84,8 @@ extension Engine {
             } catch {
                 throw giveUp(&writer, backTo: mark, error)
             }
+            // Or savers would soon write the same pages themselves.
+            writer.log.countAhead(addresses.reduce(0) { $0 + $1.frameLength })
             return addresses
         }
         guard let placed else { return false }

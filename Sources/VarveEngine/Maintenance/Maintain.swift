@@ -27,7 +27,11 @@ extension Engine {
         } else if needs.checkpoint {
             // The commit stands whatever happens here; a failure shows at the next write.
             try? checkpoint()
+            if options.compactsAutomatically { _ = try? compactIfWorthwhile() }
         }
+        // A compaction cannot catch up otherwise.
+        let wait = compaction.brakeMilliseconds
+        if wait > 0 { _ = Parker().park(milliseconds: wait) }
     }
 
     /// One round of the maintenance thread.
@@ -37,20 +41,7 @@ extension Engine {
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
         do throws(EngineError) {
-            if needs.sync {
-                let wait = thread.millisecondsToSync(
-                    options.relaxedSyncMilliseconds,
-                    now: options.environment.monotonicNanoseconds()
-                )
-                if wait == 0 { try syncRelaxed() } else { pause = min(wait, pause) }
-            }
-            if needs.room { try growRoom(thread) }
-            // Commits that came while the last one was written asked for it, too.
-            if needs.checkpoint,
-                writer.withLock({ $0.log.tailBytes > checkpointTail($0) })
-            {
-                try checkpointInBackground(thread)
-            }
+            pause = try serve(needs, on: thread)
             // Idle: nothing was asked for, and nothing was committed since the last round.
             let last = idle.withLock { last in
                 defer { last = before }
@@ -59,6 +50,33 @@ extension Engine {
             if needs.isEmpty, before == last { try settleDown(thread) }
         } catch {
             // Refusals come again at the next commit; a failed sync has poisoned the engine.
+        }
+        // While commits keep coming, too: the file would grow without bound.
+        if options.compactsAutomatically, !thread.isStopping, compactIfWorthwhile(thread) {
+            // What was asked for meanwhile may have woken the thread already.
+            pause = (try? serve(thread.takeNeeds(), on: thread)) ?? pause
+        }
+        return pause
+    }
+
+    /// Does what savers asked for. Called on the maintenance thread, with no lock held.
+    /// - Returns: milliseconds until commits must be synced, or until an idle round.
+    func serve(
+        _ needs: MaintenanceNeeds,
+        on thread: MaintenanceThread
+    ) throws(EngineError) -> Int {
+        var pause = options.idleMilliseconds
+        if needs.sync {
+            let wait = thread.millisecondsToSync(
+                options.relaxedSyncMilliseconds,
+                now: options.environment.monotonicNanoseconds()
+            )
+            if wait == 0 { try syncRelaxed() } else { pause = min(wait, pause) }
+        }
+        if needs.room { try growRoom(thread) }
+        // Commits that came while the last one was written asked for it, too.
+        if needs.checkpoint, writer.withLock({ $0.log.tailBytes > checkpointTail($0) }) {
+            try checkpointInBackground(thread)
         }
         return pause
     }
@@ -110,16 +128,12 @@ extension Engine {
         }
     }
 
-    /// Nobody has committed for a while: a checkpoint when it is worth one, a witness, and a
-    /// smaller file when that is worthwhile.
+    /// Nobody has committed for a while: a checkpoint when it is worth one, and a witness.
     private func settleDown(_ thread: MaintenanceThread) throws(EngineError) {
         let isWorthIt = writer.withLock {
             $0.isDirty && $0.log.tailBytes > options.idleTailBytes
         }
         if isWorthIt { try checkpointInBackground(thread) }
         try exclusively { writer throws(EngineError) in try witness(&writer) }
-        if options.compactsAutomatically {
-            _ = try compactIfWorthwhile(isCancelled: { thread.isStopping })
-        }
     }
 }

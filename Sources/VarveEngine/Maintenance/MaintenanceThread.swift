@@ -69,6 +69,19 @@ final class MaintenanceThread: Sendable {
         }
     }
 
+    /// What was asked for since the last call: the thread does it.
+    func takeNeeds() -> MaintenanceNeeds {
+        state.withLock { state in
+            defer { state.needs = MaintenanceNeeds() }
+            var needs = state.needs
+            needs.sync = state.relaxedSince != nil
+            return needs
+        }
+    }
+
+    /// Waits on the thread itself until something is asked for, not longer than `milliseconds`.
+    func rest(milliseconds: Int) { _ = work.park(milliseconds: milliseconds) }
+
     /// Milliseconds until the oldest `.relaxed` commit must be synced. Zero: now, by the caller;
     /// the next one that comes is the oldest then.
     func millisecondsToSync(_ limit: Int, now: UInt64) -> Int {
@@ -105,14 +118,8 @@ final class MaintenanceThread: Sendable {
         var pause = 0
         while true {
             if pause > 0 { _ = work.park(milliseconds: pause) }
-            let (engine, needs) = state.withLock { state -> (Engine?, MaintenanceNeeds) in
-                defer { state.needs = MaintenanceNeeds() }
-                var needs = state.needs
-                needs.sync = state.relaxedSince != nil
-                return (state.isStopping ? nil : state.engine, needs)
-            }
-            guard let engine else { break }
-            pause = engine.maintain(needs, on: self)
+            guard let engine = state.withLock({ $0.isStopping ? nil : $0.engine }) else { break }
+            pause = engine.maintain(takeNeeds(), on: self)
         }
         state.withLock { $0.isRunning = false }
         end.unpark()

@@ -100,4 +100,143 @@ import VarveIO
         #expect(codes[code == SimulatedDisk.noSpace ? .noSpace : .ioFailed, default: 0] > 3)
         print("failing calls of a compaction \(call), code \(code): \(codes)")
     }
+
+    // MARK: Beside a saver
+
+    /// An engine whose compactions meet a saver: at some of their steps, and right before the last
+    /// one. `save` is called on the thread that compacts, which holds no lock there.
+    private static func open(
+        _ disk: SimulatedDisk,
+        _ retention: Retention,
+        _ save: @escaping @Sendable () -> Void
+    ) throws -> Engine {
+        let steps = Mutex(0)
+        return try Engine.openTest(disk.root) {
+            RandomHistory.adjust(&$0)
+            $0.compactedLeafBytes = 1 << 10
+            $0.retention = retention
+            $0.environment = GatedEnvironment { point in
+                if point == "compaction.step" {
+                    let step = steps.withLock { steps in
+                        steps += 1
+                        return steps
+                    }
+                    if step % 11 == 3 { save() }
+                }
+                if point == "compaction.caughtUp" { save() }
+            }
+        }
+    }
+
+    /// What a saver was told, beside a compaction.
+    private struct Saver {
+        var history: RandomHistory
+        var acknowledged: [CommitNumber] = []
+        var error: EngineError?
+
+        mutating func save(_ engine: Engine, _ disk: SimulatedDisk) {
+            if error != nil { return }
+            do {
+                acknowledged.append(try history.commit(engine))
+                disk.note(acknowledged.count - 1)
+            } catch let failure as EngineError {
+                error = failure
+            } catch { Issue.record("\(error)") }
+        }
+    }
+
+    /// The power goes at each call of a compaction and of the saves beside it: no acknowledged save
+    /// is lost, whichever of the two files is the store.
+    @Test(arguments: [(UInt64(121), Retention.newest), (122, .commits(6))])
+    func thePowerMayGoBesideASaver(seed: UInt64, retention: Retention) throws {
+        let disk = SimulatedDisk()
+        let saver = Mutex(Saver(history: RandomHistory(seed: seed)))
+        let shared = Mutex<Engine?>(nil)
+        let engine = try Self.open(disk, retention) {
+            guard let engine = shared.withLock({ $0 }) else { return }
+            saver.withLock { $0.save(engine, disk) }
+        }
+        defer { shared.withLock { $0 = nil } }
+        for _ in 0..<10 { saver.withLock { $0.save(engine, disk) } }
+        shared.withLock { $0 = engine }
+        disk.record()
+        for _ in 0..<2 {
+            let report = try engine.compact()
+            #expect(report.commitsInLastStep >= 1)
+            saver.withLock { $0.save(engine, disk) }
+        }
+        let moments = disk.takeHistory()
+        #expect(disk.violations == [])
+        let (history, acknowledged) = saver.withLock { ($0.history, $0.acknowledged) }
+        #expect(saver.withLock { $0.error } == nil)
+        var random = SeededGenerator(seed)
+        // A sample, another one for each seed, and the end, where both files have the name.
+        for (index, (state, note)) in moments.enumerated()
+        where index % 3 == Int(seed % 3) || index > moments.count - 20 {
+            let image = SimulatedDisk.powerCut(state, &random)
+            let opened = try Self.open(image, retention) {}
+            let number = opened.snapshot().number
+            let allowed = acknowledged[note...min(note + 1, acknowledged.count - 1)]
+            #expect(allowed.contains(number), "seed \(seed), call \(index)")
+            #expect(
+                try opened.snapshot().everything() == history.states[number],
+                "seed \(seed), call \(index)"
+            )
+            #expect(image.violations == [])
+        }
+        print("power cuts beside a saver \(moments.count), \(retention), seed \(seed)")
+    }
+
+    /// Each call fails once, of the compaction or of the saves beside it: whoever it hits is told,
+    /// and what was acknowledged is there after the process dies and after a power cut.
+    @Test(arguments: [(UInt64(131), Retention.newest), (132, .commits(6))])
+    func anyCallMayFailBesideASaver(seed: UInt64, retention: Retention) throws {
+        var call = 1
+        var told: [String: Int] = [:]
+        var random = SeededGenerator(seed)
+        while true {
+            let disk = SimulatedDisk()
+            let saver = Mutex(Saver(history: RandomHistory(seed: seed)))
+            let shared = Mutex<Engine?>(nil)
+            let engine = try Self.open(disk, retention) {
+                guard let engine = shared.withLock({ $0 }) else { return }
+                saver.withLock { $0.save(engine, disk) }
+            }
+            defer { shared.withLock { $0 = nil } }
+            for _ in 0..<8 { saver.withLock { $0.save(engine, disk) } }
+            shared.withLock { $0 = engine }
+            disk.setFault(SimulatedDisk.Fault(first: disk.calls + call, code: 5))
+            var failure: EngineError?
+            do { _ = try engine.compact() } catch { failure = error }
+            guard disk.failures > 0 else { break }
+            let (history, error) = saver.withLock { ($0.history, $0.error) }
+            let name = "seed \(seed), call \(call)"
+            // A sweep behind it may have failed: that is tried again and told nobody.
+            told[failure.map { "compaction \($0.code)" } ?? "compaction done", default: 0] += 1
+            if let error { told["saver \(error.code)", default: 0] += 1 }
+            #expect(disk.violations == [], "\(name)")
+            let images = [
+                disk.killed(), SimulatedDisk.powerCut(disk.core.withLock { $0.state }, &random),
+            ]
+            for image in images {
+                let opened = try Self.open(image, retention) {}
+                let found = try opened.snapshot().everything()
+                let last = saver.withLock { $0.acknowledged.last }
+                if error?.code == .outcomeUnknown, opened.snapshot().number != last {
+                    #expect(opened.snapshot().number == last?.next, "\(name)")
+                } else {
+                    #expect(found == history.newest, "\(name)")
+                }
+            }
+            if failure?.code != .poisoned, error == nil {
+                saver.withLock { $0.save(engine, disk) }
+                let newest = saver.withLock { $0.history.newest }
+                #expect(try engine.snapshot().everything() == newest, "\(name)")
+            }
+            call += 1
+        }
+        #expect(told["compaction ioFailed", default: 0] > 3)
+        #expect(told["compaction poisoned", default: 0] > 0)
+        print("failing calls beside a saver \(call): \(told), \(retention), seed \(seed)")
+    }
 }

@@ -183,6 +183,65 @@ import VarveIO
         try Self.check(engine, history, from: CommitNumber(0))
     }
 
+    /// Whoever is told of the progress may save: nobody waits for him. It goes up to the end.
+    @Test(arguments: [Retention.newest, .all])
+    func progressMayBeReportedToASaver(retention: Retention) throws {
+        let engine = try Self.open(MemoryDirectory(), retention)
+        var history = RandomHistory(seed: 92)
+        for _ in 0..<12 { try history.commit(engine) }
+        var seen: [CompactionProgress] = []
+        var commits = 0
+        let report = try engine.compact(progress: { status in
+            seen.append(status)
+            guard commits < 6 else { return }
+            commits += 1
+            do { try history.commit(engine) } catch { Issue.record("\(error)") }
+        })
+        #expect(commits > 0)
+        #expect(seen.allSatisfy { $0.entriesDone <= $0.entries })
+        let bytes = seen.map(\.bytesWritten)
+        #expect(bytes == bytes.sorted() && bytes.last == report.bytesAfter)
+        #expect(seen.last.map { $0.entriesDone == $0.entries } == true)
+        // The last report comes when all is done, and the saver may answer it.
+        try Self.check(engine, history, from: retention == .all ? CommitNumber(0) : report.oldest)
+    }
+
+    /// It may be cancelled whenever it asks, also beside a saver; it never asks while savers wait.
+    @Test func itMayBeCancelledAtAnyTime() throws {
+        let isLocked = Mutex(false)
+        let directory = MemoryDirectory()
+        let engine = try Engine.openTest(directory) {
+            RandomHistory.adjust(&$0)
+            $0.retention = .commits(8)
+            $0.environment = GatedEnvironment { point in
+                if point == "compaction.begin" { isLocked.withLock { $0 = false } }
+                if point == "compaction.caughtUp" { isLocked.withLock { $0 = true } }
+            }
+        }
+        var history = RandomHistory(seed: 93)
+        for _ in 0..<12 { try history.commit(engine) }
+        let names = try directory.list()
+        var limit = 0
+        while true {
+            var asked = 0
+            do {
+                _ = try engine.compact(isCancelled: {
+                    #expect(!isLocked.withLock { $0 })
+                    if asked % 7 == 3, asked < 40 { _ = try? history.commit(engine) }
+                    asked += 1
+                    return asked > limit
+                })
+                break
+            } catch {
+                #expect(error.code == .cancelled)
+                #expect(try directory.list() == names)
+            }
+            limit += 1 + limit / 3
+        }
+        #expect(try engine.snapshot().everything() == history.newest)
+        print("cancelled at \(limit) of the times it asked")
+    }
+
     /// A bad page stops it by name; asked to, it saves the rest and says what is lost.
     @Test func aDamagedPageIsNamedOrLeftOut() throws {
         let directory = MemoryDirectory()

@@ -1,0 +1,115 @@
+// Following the savers: commits that came while a compaction copied.
+//
+// Invariants
+// - Much at once is copied as the difference of two states, once; then commits follow as they are,
+//   as row changes: that costs less than they cost their savers, however many pages they touch.
+// - Each round copies what came during the one before, and is shorter: no sync per commit.
+// - Savers so fast that rounds do not become shorter are slowed down, each by some milliseconds per
+//   commit, for a limited number of rounds. Then the last step takes what is left.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+extension Engine {
+    /// Log bytes that may be left for the last step.
+    private static let restBytes: UInt64 = 64 << 10
+    /// Rounds before savers are slowed down, and before the last step comes in any case.
+    private static let freeRounds = 8
+    private static let roundsMax = 20
+    private static let brakeMillisecondsMax = 16
+
+    /// What came while the trees were copied, when only the newest commit is kept.
+    /// - Returns: what the new file holds then.
+    func firstRound(
+        _ run: inout CompactionRun,
+        from start: Snapshot
+    ) throws(EngineError) -> Snapshot {
+        let next = snapshot(for: PinOwner(.compaction))
+        // Little is cheaper as row changes.
+        let isMuch = Self.missing(start, next) > options.checkpointTailMin || run.skipsDamage
+        guard isMuch, next.number > start.number else { return start }
+        try run.apply(from: start.state, to: next.state)
+        return next
+    }
+
+    /// Log bytes between two snapshots.
+    private static func missing(_ done: Snapshot, _ next: Snapshot) -> UInt64 {
+        next.state.frame.rawValue - min(next.state.frame, done.state.frame).rawValue
+    }
+
+    /// Copies commits until few are missing. The new file is synced, and has room.
+    /// - Returns: the number of rounds; `done` is what the file holds then.
+    func catchUp(
+        _ run: inout CompactionRun,
+        _ done: inout Snapshot
+    ) throws(EngineError) -> Int {
+        var rounds = 0
+        try run.endRound(writesPages: false)
+        if run.skipsDamage { return rounds }
+        while rounds < Self.roundsMax {
+            let next = snapshot(for: PinOwner(.compaction))
+            // With history the first round takes all: what is left without savers is whole.
+            let isFirst = rounds == 0 && run.keepsHistory
+            let isLittle = Self.missing(done, next) < Self.restBytes
+            if next.number == done.number || isLittle && !isFirst { break }
+            rounds += 1
+            if rounds > Self.freeRounds {
+                let doublings = min(rounds - Self.freeRounds - 1, 4)
+                compaction.brake(atLeast: min(1 << doublings, Self.brakeMillisecondsMax))
+            }
+            try copyCommits(&run, from: done.state, to: next.state)
+            try run.endRound(writesPages: isFirst)
+            done = next
+        }
+        return rounds
+    }
+
+    /// Copies the commits between two states of the old file, one by one.
+    func copyCommits(
+        _ run: inout CompactionRun,
+        from old: StoreState,
+        to new: StoreState
+    ) throws(EngineError) {
+        guard new.number > old.number else { return }
+        let chain = try CommitChain(new)
+        // Stretches between two TREE or CKPT frames, newest first; then their commits in order.
+        var bounds = [try chain.commit(at: chain.newest).offset]
+        var frame = try chain.commit(at: chain.newest)
+        while !frame.isBase || frame.number > old.number, let base = try chain.base(before: frame) {
+            bounds.append(base.offset)
+            frame = base
+        }
+        if bounds.count == 1 { bounds.append(frame.offset) }
+        for index in bounds.indices.dropLast().reversed() {
+            let base = try chain.commit(at: bounds[index + 1])
+            let later = try chain.commit(at: bounds[index])
+            for place in try chain.places(from: base, to: later, { $0.number > old.number }) {
+                try run.apply(chain.commit(at: place), chain)
+            }
+        }
+        guard run.state.number == new.number else {
+            throw .damaged("the chain of commits ends at \(run.state.number.rawValue)")
+        }
+    }
+
+    /// Epoch, clock, author and counts of a commit, for the checkpoint that stands for it.
+    func record(
+        of number: CommitNumber,
+        _ chain: CommitChain
+    ) throws(EngineError) -> CommitRecord {
+        if let frame = try chain.frame(of: number) {
+            var record = frame.record
+            if frame.header.flags.contains(.settle),
+                let last = try CommitChain.absorbed(by: frame).last
+            {
+                record.epoch = last.epoch
+                record.clockMicroseconds = last.timeMicroseconds
+                record.author = last.author
+            }
+            return record
+        }
+        // The first checkpoint of this file stands for it.
+        return try chain.oldest().record
+    }
+}
