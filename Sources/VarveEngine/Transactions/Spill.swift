@@ -18,6 +18,7 @@ final class Spill {
     /// One for all runs of the transaction.
     private var runFile: (any StoreFile)?
     private var runEnd: UInt64 = 0
+    private var canPutAside = true
     let options: EngineOptions
     private let counters: EngineCounters
     /// Whether the log went on.
@@ -75,16 +76,23 @@ final class Spill {
 
     /// Puts sorted entries aside. Nil when there is no file or no space for them.
     func putAside(_ sorted: PendingEntries) -> SortedRun? {
-        guard log != nil else { return nil }
+        guard log != nil, canPutAside else { return nil }
         do throws(IOError) {
-            let file = try runFile ?? SortedRun.makeFile(directory, storeName, options.environment)
-            runFile = file
+            let file: any StoreFile
+            if let runFile {
+                file = runFile
+            } else {
+                file = try SortedRun.makeFile(directory, storeName, options.environment)
+                runFile = file
+            }
             let run = try SortedRun.write(sorted, to: file, from: runEnd)
             runEnd = run.end
             counters.sortedRuns.add(1, ordering: .relaxed)
             return run
         } catch {
             // Then they go into the tree at once, which costs time and no temporary space.
+            runFile = nil
+            canPutAside = false
             return nil
         }
     }

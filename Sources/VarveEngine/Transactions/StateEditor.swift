@@ -21,7 +21,7 @@ final class StateEditor {
     private var pending = PendingIndexes()
     /// Older ones, in files.
     private var runs: [TreeID: [SortedRun]] = [:]
-    private let changedNodes = ChangedNodes()
+    private let changedNodes = ChangedNodeCount()
     /// Whether something of this transaction is in the file, or in one of its own.
     private(set) var hasSpilled = false
     /// Budgets: waiting entries in bytes, nodes of imports and nodes of all kinds.
@@ -479,8 +479,9 @@ final class StateEditor {
         // nodes, so these wait until there are more.
         let isLarge = changedNodes.count > changedNodesMax
         // A tree with few of them gives little: at each change it would be written page by page.
+        let few = (isLarge ? changedNodesMax : appendedNodesMax) / 8
         let chosen = editors.values.filter {
-            $0.changed > appendedNodesMax / 8 && (isLarge || $0.isAppending)
+            $0.changed > few && (isLarge || $0.isAppending)
         }
         if !chosen.isEmpty { try write(chosen.sorted { $0.id < $1.id }) }
     }

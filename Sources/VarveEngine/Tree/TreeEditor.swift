@@ -19,7 +19,7 @@ final class TreeEditor {
     private(set) var root: TreeRoot
     /// Nodes with the stamp: of this tree, and of all that the transaction changes.
     private(set) var changed = 0
-    private let allChanged: ChangedNodes
+    private let allChanged: ChangedNodeCount
     /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
     /// carries the stamp.
     private var tail: ContiguousArray<Step> = []
@@ -30,7 +30,7 @@ final class TreeEditor {
         loader: NodeStore,
         splitWeight: Int,
         root: TreeRoot,
-        changed: ChangedNodes = ChangedNodes()
+        changed: ChangedNodeCount = ChangedNodeCount()
     ) {
         self.id = id
         self.stamp = stamp
@@ -400,6 +400,6 @@ final class TreeEditor {
 
 /// How many nodes one transaction has changed and holds in memory: more rather than less, since
 /// what goes again is not told.
-final class ChangedNodes {
+final class ChangedNodeCount {
     var count = 0
 }
