@@ -87,7 +87,9 @@ let package = Package(
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
         .testTarget(
             name: "VarveEngineTests",
-            dependencies: ["VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+            dependencies: [
+                "VarveTesting", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
+            ]
         ),
         .testTarget(
             name: "VarveRecordsTests",

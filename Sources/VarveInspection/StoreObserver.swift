@@ -6,7 +6,7 @@
 // - A damaged store can be observed; what cannot be answered then throws `damaged`.
 
 import VarveBase
-import VarveEngine
+public import VarveEngine
 import VarveFormat
 import VarveIO
 import VarveRecords
@@ -53,6 +53,13 @@ public final class StoreObserver: Sendable {
                 hint: "the name of a store ends in .varve"
             )
         }
+    }
+
+    /// Opens a store wherever it lies: in a test's simulated disk, for instance.
+    ///
+    /// - Throws: as `open` of a path.
+    public static func open(_ location: StoreLocation) throws(InspectionError) -> StoreObserver {
+        try StoreObserver(path: "\(location)", location)
     }
 
     init(path: String, _ location: StoreLocation) throws(InspectionError) {

@@ -277,9 +277,10 @@ public final class RecordStore: Sendable {
     /// - Returns: what `body` returned and the commit; nil when nothing was changed.
     public func write<R>(
         author: String = "",
+        durability: Durability = .full,
         _ body: (RecordTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
-        try engine.write(author: author) { storage in
+        try engine.write(author: author, durability: durability) { storage in
             let schema = try self.schema(storage.schema)
             if let declared, schema.version > declared.version {
                 throw RecordError.schemaTooNew(stored: schema.version, known: declared.version)

@@ -4,4 +4,5 @@
 @_exported public import VarveBase
 @_exported public import VarveEngine
 @_exported public import VarveFormat
+@_exported public import VarveIO
 @_exported public import VarveRecords

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -71,6 +72,7 @@ private struct Workload {
     }
 
     mutating func reopen() throws {
+        disk.kill()
         killed.append(engine)
         engine = try Self.open(disk)
     }
@@ -159,7 +161,7 @@ private struct Workload {
             }
         }
         #expect(try work.model.fits(work.engine))
-        let history = disk.takeHistory()
+        let history = disk.takeRecording()
         #expect(disk.violations == [])
         var random = SeededGenerator(seed)
         var cases = 0
@@ -172,8 +174,8 @@ private struct Workload {
             #expect(found != nil, "call \(cases): neither acknowledged nor started")
             guard let found else { return }
             // What opened stays, wherever the power goes now.
-            let recovery = image.takeHistory()
-            let settled = image.core.withLock { $0.state }
+            let recovery = Array(image.takeRecording())
+            let settled = image.state
             let second = try Workload.open(SimulatedDisk.powerCut(settled, &random))
             #expect(try found.fits(second), "call \(cases): the answer changed")
             if let moment = recovery.randomElement(using: &random) {
@@ -190,7 +192,7 @@ private struct Workload {
                 }
                 var more = found
                 more.set(1 << 40, 1, "new", nil)
-                let state = image.core.withLock { $0.state }
+                let state = image.state
                 let last = try Workload.open(SimulatedDisk.powerCut(state, &random))
                 #expect(try more.fits(last), "call \(cases): the next commit is gone")
             }
@@ -248,7 +250,7 @@ private struct Workload {
             #expect(disk.violations == [], "call \(first)")
             let again = try Workload.open(disk.killed())
             #expect(try work.model.fits(again), "call \(first): lost by a kill")
-            let cut = SimulatedDisk.powerCut(disk.core.withLock { $0.state }, &random)
+            let cut = SimulatedDisk.powerCut(disk.state, &random)
             #expect(
                 try work.model.fits(try Workload.open(cut)),
                 "call \(first): lost by a power cut"

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -69,7 +70,7 @@ import VarveIO
         #expect(try Self.rows(engine) == expected)
         // A crash now loses nothing.
         var random = SeededGenerator(1)
-        let state = disk.core.withLock { $0.state }
+        let state = disk.state
         let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
         #expect(try Self.rows(reopened) == expected)
         #expect(disk.violations == [])
@@ -106,7 +107,7 @@ import VarveIO
                 return TestThread {
                     let number = (try? Self.insert(engine, object))?.rawValue ?? 0
                     acknowledged.withLock { $0 = max($0, number) }
-                    disk.core.withLock { $0.note = max($0.note, Int(number)) }
+                    disk.raiseNote(to: Int(number))
                 }
             }
             object += UInt64(savers)
@@ -118,7 +119,7 @@ import VarveIO
         }
         let all = try Self.rows(engine)
         var cases = 0
-        for (state, note) in disk.takeHistory() {
+        for (state, note) in disk.takeRecording() {
             let cut = SimulatedDisk.powerCut(state, &random)
             let reopened = try Engine.openTest(cut.root)
             let number = reopened.snapshot().number.rawValue
@@ -237,14 +238,14 @@ import VarveIO
         var random = SeededGenerator(3)
         let all = try Self.rows(engine)
         for _ in 0..<40 {
-            let state = disk.core.withLock { $0.state }
+            let state = disk.state
             let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
             let number = reopened.snapshot().number.rawValue
             #expect(try Self.rows(reopened) == all.filter { $0.key <= number })
             #expect(number >= (all.keys.min() ?? 0))
         }
         _ = try Self.insert(engine, 21)
-        let state = disk.core.withLock { $0.state }
+        let state = disk.state
         let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
         #expect(try Self.rows(reopened).count == 21)
     }

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -28,11 +29,8 @@ import VarveIO
     /// A copy of the disk with other bytes at one place.
     private func changed(_ disk: SimulatedDisk, at: Int, _ bytes: [UInt8]) throws -> SimulatedDisk {
         let copy = disk.killed()
-        guard case .file(let id) = copy.core.withLock({ $0.state.folders[""]?.cache["test.varve"] })
-        else { throw EngineError(.missing, "no store") }
-        copy.core.withLock {
-            SimulatedDisk.put(bytes, at: at, &$0.state.files[id]!.cache)
-        }
+        let id = try #require(copy.state.file("test.varve"))
+        copy.state.overwrite(id, at: at, bytes)
         return copy
     }
 
@@ -57,7 +55,7 @@ import VarveIO
         let second = try Engine.openTest(killed.root, mode: .existing)
         #expect(second.statistics.settledCommits == 1)
         var random = SeededGenerator(1)
-        for (state, _) in killed.takeHistory() {
+        for (state, _) in killed.takeRecording() {
             for _ in 0..<8 {
                 let cut = SimulatedDisk.powerCut(state, &random)
                 let third = try Engine.openTest(cut.root, mode: .existing)
@@ -155,11 +153,11 @@ import VarveIO
         let disk = SimulatedDisk()
         disk.record()
         let first = try Engine.openTest(disk.root)
-        for (state, _) in disk.takeHistory() {
+        for (state, _) in disk.takeRecording() {
             let next = SimulatedDisk(state)
             let engine = try Engine.openTest(next.root)
             try insert(engine, 1...1)
-            var lost = next.core.withLock { $0.state }
+            var lost = next.state
             for id in lost.files.keys { lost.files[id]!.cache = lost.files[id]!.durable }
             for path in lost.folders.keys {
                 lost.folders[path]!.cache = lost.folders[path]!.durable

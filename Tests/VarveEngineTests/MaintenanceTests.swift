@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -48,7 +49,7 @@ import VarveIO
             while !isDone.withLock({ $0 }) {
                 // What is acknowledged before the picture is taken must be in it.
                 let number = acknowledged.withLock { $0 }
-                let state = disk.core.withLock { $0.state }
+                let state = disk.state
                 let count = cuts.withLock { cuts in
                     cuts.append((state, number))
                     if cuts.count == 64 {
@@ -100,7 +101,7 @@ import VarveIO
         let statistics = engine.statistics
         try engine.close()
         cuts.withLock {
-            $0.append((disk.core.withLock { $0.state }, engine.snapshot().number.rawValue))
+            $0.append((disk.state, engine.snapshot().number.rawValue))
         }
 
         func expected(_ number: UInt64) -> [UInt64: UInt64] {
@@ -182,10 +183,10 @@ import VarveIO
             try $0.insert(Self.entity, ObjectID(1), row: row(1, "one"))
         }
         try Self.wait {
-            disk.core.withLock { $0.state.files.values.allSatisfy { $0.pending.isEmpty } }
+            disk.state.files.values.allSatisfy { $0.pending.isEmpty }
         }
         var random = SeededGenerator(5)
-        let state = disk.core.withLock { $0.state }
+        let state = disk.state
         let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
         #expect(try reopened.contents().count == 1)
     }

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -87,7 +88,7 @@ private final class MixedLoad: Sendable {
             }
             outcome = .acknowledged(commit, isFull: isFull)
             if isFull {
-                disk.core.withLock { $0.note = max($0.note, Int(commit.rawValue)) }
+                disk.raiseNote(to: Int(commit.rawValue))
             }
         } catch let error as EngineError {
             outcome = error.code == .outcomeUnknown ? .unknown : .refused
@@ -130,7 +131,7 @@ private final class MixedLoad: Sendable {
         load.run(seed: seed, steps: 18)
         var random = SeededGenerator(seed)
         let name = "seed \(seed), \(maintenance)"
-        let history = load.disk.takeHistory()
+        let history = Array(load.disk.takeRecording())
         // A sample, another one for each seed, and always the end.
         for (index, (state, note)) in history.enumerated()
         where index % 5 == Int(seed) || index == history.count - 1 {
@@ -183,7 +184,7 @@ private final class MixedLoad: Sendable {
             }
             let name = "seed \(seed), round \(round)"
             #expect(load.disk.violations == [], "\(name)")
-            let state = load.disk.core.withLock { $0.state }
+            let state = load.disk.state
             for picture in 0..<4 {
                 // A process that dies, then power cuts.
                 let disk =

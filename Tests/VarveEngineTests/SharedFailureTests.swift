@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -38,7 +39,7 @@ import VarveIO
 
     private static func powerCut(_ disk: SimulatedDisk, _ seed: UInt64) throws -> Engine {
         var random = SeededGenerator(seed)
-        let state = disk.core.withLock { $0.state }
+        let state = disk.state
         return try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
     }
 
@@ -98,7 +99,7 @@ import VarveIO
         try engine.checkpoint()
         #expect(engine.statistics.blobFilesSwept == 1)
         var random = SeededGenerator(8)
-        for (state, _) in disk.takeHistory() {
+        for (state, _) in disk.takeRecording() {
             for _ in 0..<6 {
                 let cut = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
                 let snapshot = cut.snapshot()

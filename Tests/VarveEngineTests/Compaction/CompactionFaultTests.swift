@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -31,7 +32,7 @@ import VarveIO
                 disk.note(acknowledged.count - 1)
             }
         }
-        let moments = disk.takeHistory()
+        let moments = Array(disk.takeRecording())
         #expect(disk.violations == [])
         var random = SeededGenerator(seed)
         var cases = 0
@@ -49,7 +50,7 @@ import VarveIO
             if cases % 5 == 0 {
                 _ = try opened.compact()
                 #expect(try opened.snapshot().everything() == history.states[number])
-                let settled = image.core.withLock { $0.state }
+                let settled = image.state
                 let again = try Self.open(SimulatedDisk.powerCut(settled, &random), retention)
                 #expect(try again.snapshot().everything() == history.states[number])
             }
@@ -82,7 +83,7 @@ import VarveIO
             if error.code == .poisoned {
                 let refused = #expect(throws: EngineError.self) { try engine.write { _ in } }
                 #expect(refused?.code == .poisoned)
-                let cut = SimulatedDisk.powerCut(disk.core.withLock { $0.state }, &random)
+                let cut = SimulatedDisk.powerCut(disk.state, &random)
                 #expect(
                     try Self.open(cut, .commits(6)).snapshot().everything() == history.newest
                 )
@@ -165,7 +166,7 @@ import VarveIO
             #expect(report.commitsInLastStep >= 1)
             saver.withLock { $0.save(engine, disk) }
         }
-        let moments = disk.takeHistory()
+        let moments = Array(disk.takeRecording())
         #expect(disk.violations == [])
         let (history, acknowledged) = saver.withLock { ($0.history, $0.acknowledged) }
         #expect(saver.withLock { $0.error } == nil)
@@ -216,7 +217,7 @@ import VarveIO
             if let error { told["saver \(error.code)", default: 0] += 1 }
             #expect(disk.violations == [], "\(name)")
             let images = [
-                disk.killed(), SimulatedDisk.powerCut(disk.core.withLock { $0.state }, &random),
+                disk.killed(), SimulatedDisk.powerCut(disk.state, &random),
             ]
             for image in images {
                 let opened = try Self.open(image, retention) {}
