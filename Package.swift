@@ -82,7 +82,9 @@ let package = Package(
 
         .testTarget(
             name: "VarveFormatTests",
-            dependencies: ["VarveFormat", "VarveEngine", "VarveRecords", "VarveBase"]
+            dependencies: [
+                "VarveFormat", "VarveEngine", "VarveRecords", "VarveIO", "VarveBase",
+            ]
         ),
         .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
         .testTarget(

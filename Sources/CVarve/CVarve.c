@@ -47,6 +47,25 @@ void varve_unlock_byte(int descriptor, int64_t byte) {
 #endif
 }
 
+int varve_bytes_locked(int descriptor, int64_t start, int64_t count) {
+#ifdef F_OFD_SETLK
+    struct flock lock = {0};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = (off_t)start;
+    lock.l_len = (off_t)count;
+    while (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) {
+        if (errno != EINTR) return -1;
+    }
+    return lock.l_type != F_UNLCK;
+#else
+    (void)descriptor;
+    (void)start;
+    (void)count;
+    return -1;
+#endif
+}
+
 int varve_rename_exclusive(int directory, const char *from, const char *to) {
 #if defined(__linux__) && defined(RENAME_NOREPLACE)
     if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0) return 0;

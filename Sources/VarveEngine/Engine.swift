@@ -28,7 +28,9 @@ public final class Engine: Sendable {
     let maintenance: MaintenanceThread?
     /// Where a writer tells other processes of its commits.
     let page: SharedPage?
-    /// How a reader hears of them.
+    /// Whose turn it is to write; nil where this engine has the writer's lock until it is closed.
+    let turn: WriterTurn?
+    /// How a process whose turn it is not hears of commits.
     let follower: Follower?
     /// Where tools read the counters.
     let live: LiveCounterFile?
@@ -38,7 +40,7 @@ public final class Engine: Sendable {
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Mutex<WriterState>
-    private let nextObjectID: Atomic<UInt64>
+    let objectIDs: ObjectIDs
 
     struct Published {
         private(set) var state: StoreState
@@ -92,6 +94,14 @@ public final class Engine: Sendable {
         let recordedHighWater: UInt64
         /// Whether a CLOSE frame stands behind the newest commit while the engine is open.
         var isWitnessed = false
+        /// Whether this process may write, and `log`, `pending` and `generation` are the newest.
+        var hasTurn = true
+        /// Whether the turn ends as soon as nothing is queued: nobody joins.
+        var passesTurn = false
+        /// Counts turns: what is prepared in one is worthless in the next.
+        var turns = 0
+
+        var isOpen: Bool { if case .open = status { true } else { false } }
     }
 
     init(
@@ -103,7 +113,8 @@ public final class Engine: Sendable {
         counters: EngineCounters,
         blobStore: BlobStore,
         isReadOnly: Bool,
-        follows: Bool = true,
+        page: SharedPage? = nil,
+        turn: WriterTurn? = nil,
         state: StoreState,
         writer: consuming WriterState,
         nextObjectID: UInt64
@@ -124,22 +135,17 @@ public final class Engine: Sendable {
             case .inline: true
             }
         maintenance = isReadOnly || isInline ? nil : MaintenanceThread()
-        let page = SharedPage.open(
-            directory,
-            Self.lockName(of: fileName),
-            isReader: isReadOnly,
-            start: options.environment.randomNumber()
-        )
-        self.page = isReadOnly ? nil : page
+        self.page = page
+        self.turn = turn
         live =
             options.writesLiveCounters && !isReadOnly
             ? LiveCounterFile(directory, Self.liveName(of: fileName), options.environment) : nil
-        follower = isReadOnly && follows ? page.map { Follower($0) } : nil
+        follower = isReadOnly || turn != nil ? page.map { Follower($0) } : nil
         published = Mutex(
             Published(state: state, environment: options.environment)
         )
         self.writer = Mutex(writer)
-        self.nextObjectID = Atomic(nextObjectID)
+        objectIDs = ObjectIDs(next: nextObjectID)
         maintenance?.start(for: self)
         writeLiveCounters()
     }
@@ -150,9 +156,9 @@ public final class Engine: Sendable {
 
     // MARK: Reading
 
-    /// The newest commit, pinned until the snapshot goes. An engine that was opened for reading
-    /// first follows what a writer in another process has made durable since.
-    /// - Complexity: O(1); for a reader O(bytes of new commits) of the other process.
+    /// The newest commit, pinned until the snapshot goes. When another process may have written,
+    /// the engine first follows what that one has made durable since.
+    /// - Complexity: O(1); behind another process O(bytes of its new commits).
     public func snapshot() -> Snapshot {
         if follower != nil { follow() }
         let state = published.withLock { published -> StoreState in
@@ -192,17 +198,21 @@ public final class Engine: Sendable {
     ///   - body: changes rows. If it throws, nothing happened.
     /// - Returns: what `body` returned, and the commit; nil when nothing was changed.
     /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned` (nothing
-    ///   was written), `noSpace` (nothing was written), `outcomeUnknown` (the engine is poisoned),
-    ///   `damaged`, `ioFailed`.
+    ///   was written), `noSpace` (nothing was written), `busy` (another process writes for too
+    ///   long), `outcomeUnknown` (the engine is poisoned), `damaged`, `ioFailed`.
     public func write<R>(
         author: String = "",
         durability: Durability = .full,
         _ body: (WriteTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
+        var tookTurn = false
+        // Somebody may have knocked before this process listened, and without a batch nobody looks.
+        defer { if tookTurn { heedOthers() } }
         while true {
             let attempt = try writer.withLock { writer -> Attempt<R> in
                 try checkWritable(writer)
-                if isBatchFull(writer) { return .full }
+                if !writer.hasTurn { return .noTurn }
+                if writer.passesTurn || isBatchFull(writer) { return .full }
                 guard let transaction = try begin(&writer) else { return .full }
                 let result: R
                 do {
@@ -222,6 +232,9 @@ public final class Engine: Sendable {
                 return .queued(result, commit, needs: needs(writer))
             }
             switch attempt {
+            case .noTurn:
+                try takeTurn()
+                tookTurn = true
             case .full: drain()
             case .unchanged(let result, let base):
                 try confirm(base)
@@ -261,6 +274,7 @@ public final class Engine: Sendable {
     }
 
     private enum Attempt<R> {
+        case noTurn
         case full
         case unchanged(R, on: QueuedCommit?)
         case queued(R, QueuedCommit, needs: MaintenanceNeeds)
@@ -332,26 +346,45 @@ public final class Engine: Sendable {
         lead()
     }
 
-    /// Runs `body` with the writer lock held, no batch on its way and nothing that waits: the
-    /// pending state is the published one.
+    /// Runs `body` with the writer lock held, in this process's turn, no batch on its way and
+    /// nothing that waits: the pending state is the published one.
+    ///
+    /// - Parameter turn: `tried` when `body` can do without.
     func exclusively<R>(
+        turn need: TurnNeed = .required,
         _ body: (inout WriterState) throws(EngineError) -> R
     ) throws(EngineError) -> R {
         queue.claimLead()
         var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
         defer { queue.endLead(outcomes) }
+        do throws(EngineError) {
+            try takeTurn(milliseconds: need == .tried ? Self.closingMilliseconds : nil)
+        } catch {
+            if need == .required { throw error }
+        }
         return try writer.withLock { writer throws(EngineError) in
             var batch = hand(&writer)
+            batch.company = company(writer)
             if let failure = sync(&batch) {
                 fail(&batch, failure, &writer)
             } else {
                 publish(&batch)
             }
             outcomes = batch.outcomes
-            defer { share(durableEnd: writer.log.durableEnd) }
+            defer {
+                let company = company(writer)
+                if writer.hasTurn, company >= .readers {
+                    share(durableEnd: writer.log.durableEnd)
+                }
+                passTurn(to: company, &writer)
+            }
             return try body(&writer)
         }
     }
+
+    enum TurnNeed { case required, tried }
+    /// How long a close waits for another process, to leave the log with a witness.
+    static let closingMilliseconds = 2000
 
     func checkWritable(_ writer: borrowing WriterState) throws(EngineError) {
         switch writer.status {
@@ -374,11 +407,10 @@ public final class Engine: Sendable {
     /// - Complexity: O(1), no I/O.
     public func allocateObjectIDs(_ count: Int) -> ObjectID {
         precondition(count >= 0, "a count of IDs")
-        let end = nextObjectID.add(UInt64(count), ordering: .relaxed).newValue
-        return ObjectID(end - UInt64(count))
+        return ObjectID(objectIDs.take(UInt64(count)))
     }
 
-    var objectIDHighWater: UInt64 { nextObjectID.load(ordering: .relaxed) }
+    var objectIDHighWater: UInt64 { objectIDs.highWater }
 
     /// Writes what is in memory only as pages. Done by itself when the log's tail grows long.
     ///
@@ -392,24 +424,36 @@ public final class Engine: Sendable {
 
     /// Checkpoints, marks the log as complete, cuts unused zeros off and lets go of the files.
     /// Snapshots that are held stay readable until they go. Closing twice does nothing.
+    ///
+    /// While other processes have the store open for writing, only the last of them leaves it so.
     public func close() throws(EngineError) {
         maintenance?.stop()
         defer { writeLiveCounters(isClosed: true) }
-        try exclusively { writer throws(EngineError) in
+        try exclusively(turn: .tried) { writer throws(EngineError) in
             if case .closed = writer.status { return }
             defer {
                 writer.status = .closed
                 writer.lock?.release()
                 writer.lock = nil
+                turn?.close()
+                if turn == nil { page?.close() }
+                follower?.thread.withLock { $0 = nil }
             }
-            if !isReadOnly, case .open = writer.status { try closeCleanly(&writer) }
+            guard !isReadOnly, case .open = writer.status, writer.hasTurn else { return }
+            turn?.leave()
+            if let turn, !turn.isLastWriter {
+                giveTurn(&writer)
+            } else {
+                try closeCleanly(&writer)
+                share(durableEnd: writer.log.durableEnd)
+            }
         }
     }
 
     /// For an owner that goes: closes now, or on another thread when the last reference went inside
     /// a callback of a commit, which must not wait for itself.
     public func closeForOwner() {
-        if queue.isLedByThisThread {
+        if queue.isLedByThisThread || follower?.isFollowedByThisThread == true {
             _ = BackgroundThread.start { try? self.close() }
         } else {
             try? close()

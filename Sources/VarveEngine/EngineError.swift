@@ -18,7 +18,7 @@ public struct EngineError: Error, Sendable {
         case missing
         /// The folder of the store is missing.
         case missingDirectory
-        /// Another writer has the store open.
+        /// Another process did not end its turn to write in time, or has the store for itself.
         case busy
         /// Bytes that a commit vouches for are not what they should be.
         case damaged

@@ -64,6 +64,9 @@ public struct EngineOptions: Sendable {
     public var batchBytesMax = 8 << 20
     /// Milliseconds after which a `.relaxed` commit is synced.
     public var relaxedSyncMilliseconds = 50
+    /// Milliseconds that a writer waits for another process to end its turn, before it throws
+    /// `busy`.
+    public var turnMilliseconds = 10_000
     /// Who makes room, writes checkpoints and leaves witnesses.
     public var maintenance = Maintenance.automatic
     /// Milliseconds without a commit after which a tail of more than `idleTailBytes` becomes a
@@ -159,4 +162,7 @@ public struct CommitChanges: Sendable {
     public var objects: [ChangedObjects]
     /// Whether the stored schema is another one.
     public var schemaChanged: Bool
+    /// Whether `objects` is empty because nobody knows what changed since the commit before: any
+    /// object may have.
+    public var isUnknown = false
 }

@@ -69,6 +69,10 @@ public struct EngineStatistics: Sendable, Hashable {
     public var deadBytes: UInt64 = 0
     /// Bytes of the file in front of the newest commit's frame.
     public var logBytes: UInt64 = 0
+    /// Times that this process took the writer's lock after it had given it up.
+    public var turns: UInt64 = 0
+    /// Those before which another process had written.
+    public var turnsBehindOthers: UInt64 = 0
     /// The newest commit.
     public var newestCommit: UInt64 = 0
     /// Snapshots that are held.
@@ -107,6 +111,8 @@ final class EngineCounters: Sendable {
     let replayedOperations = Atomic<UInt64>(0)
     let settledCommits = Atomic<UInt64>(0)
     let valueBytesRead = Atomic<UInt64>(0)
+    let turns = Atomic<UInt64>(0)
+    let turnsBehindOthers = Atomic<UInt64>(0)
     let blobFilesSwept = Atomic<UInt64>(0)
     let compactions = Atomic<UInt64>(0)
     let compactionBytesReclaimed = Atomic<UInt64>(0)
@@ -154,6 +160,8 @@ final class EngineCounters: Sendable {
         result.nodeEvictions = nodeEvictions.load(ordering: .relaxed)
         result.replayedOperations = replayedOperations.load(ordering: .relaxed)
         result.settledCommits = settledCommits.load(ordering: .relaxed)
+        result.turns = turns.load(ordering: .relaxed)
+        result.turnsBehindOthers = turnsBehindOthers.load(ordering: .relaxed)
         result.valueBytesRead = valueBytesRead.load(ordering: .relaxed)
         result.blobFilesSwept = blobFilesSwept.load(ordering: .relaxed)
         result.compactions = compactions.load(ordering: .relaxed)

@@ -2,8 +2,10 @@
 //
 // Invariants
 // - A store that is being made has no name of its own until it is whole and on disk.
-// - Opening for reading takes no lock and writes nothing.
+// - Opening for reading takes no lock that anybody waits for and writes nothing.
 // - Whoever may write has the writer's lock before he reads the log.
+// - Leftovers are removed, and the log is read as after a crash, by who has the store alone. Beside
+//   others who may write, what their shared page says of the log is taken when it is complete.
 
 internal import Synchronization
 internal import VarveBase
@@ -48,29 +50,21 @@ extension Engine {
                 )
             }
         }
-        let lock = isReadOnly ? nil : try takeLock(directory, name)
-        // 3. A new store, when it is wanted.
-        if try !io({ () throws(IOError) in try directory.exists(fileName) }) {
-            try create(name, in: directory, options)
-        } else if !isReadOnly {
-            try removeLeftovers(name, in: directory)
-        }
-        // 4. The file and its header.
-        let file = try openFile(fileName, in: directory, isReadOnly)
-        let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
-        // 5. The newest commit, and the state it stands for.
+        let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
-            return try recover(
-                file,
-                header,
-                directory,
-                name,
-                lock,
-                isReadOnly: isReadOnly,
-                options,
-                delegate
-            )
+            // 3. A new store, when it is wanted.
+            if try !io({ () throws(IOError) in try directory.exists(fileName) }) {
+                try create(name, in: directory, options)
+            } else if !isReadOnly, !access.isBesideWriters {
+                try removeLeftovers(name, in: directory)
+            }
+            // 4. The file and its header.
+            let file = try openFile(fileName, in: directory, isReadOnly)
+            let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
+            // 5. The newest commit, and the state it stands for.
+            return try open(file, header, directory, name, access, options, delegate)
         } catch {
+            access.giveUp()
             let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
             guard isReadOnly, isDamage else { throw error }
             return try openAtLastSound(directory, name, options, delegate, error)
@@ -95,13 +89,23 @@ extension Engine {
         return engine
     }
 
-    private static func recover(
+    /// What an opening has found and stands on.
+    private struct Found {
+        var state: StoreState
+        var log: LogWriter
+        var isClosed = false
+        /// What the newest frame says of object IDs, and where this opening begins with them.
+        var recordedHighWater: UInt64
+        var highWater: UInt64
+        var isDirty: Bool
+    }
+
+    private static func open(
         _ file: any StoreFile,
         _ header: FileHeader,
         _ directory: any StoreDirectory,
         _ name: String,
-        _ lock: (any FileLock)?,
-        isReadOnly: Bool,
+        _ access: Access,
         _ options: EngineOptions,
         _ delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
@@ -113,9 +117,7 @@ extension Engine {
             budget: budget,
             counters: counters
         )
-        // 5a. The newest commit, and what proves it.
-        let recovered = try readLog(generation.log, file, directory, isReadOnly: isReadOnly)
-        // 5b. Its state: roots, then row changes.
+        let epoch = options.environment.randomNumber()
         let stamp = TreeNode.cleanStamp + 1
         let replay = Replay(
             generation: generation,
@@ -124,31 +126,26 @@ extension Engine {
             counters: counters,
             stamp: stamp
         )
-        var state = try replay.state(of: recovered)
-        state.liveBytes = recovered.newest.record.liveBytes
-        // 5c. Where the log goes on; what is not proven is written again.
-        var writer = WriterState(
+        var known: Found?
+        // What cannot be used is found in the log.
+        do throws(EngineError) { known = try goOn(replay, access) } catch { known = nil }
+        let found =
+            if let known { known } else {
+                try recover(replay, directory, access, epoch: epoch)
+            }
+        let writer = WriterState(
             status: .open,
-            log: logWriter(behind: recovered, file, header.fileSeed, options, counters),
-            epoch: options.environment.randomNumber(),
+            log: found.log,
+            epoch: epoch,
             stamp: stamp + 2,
-            pending: state,
-            lock: lock,
+            pending: found.state,
+            lock: access.lock,
             generation: generation,
-            isDirty: state.isDirty,
-            isClosedCleanly: recovered.isClosed,
-            recordedHighWater: recovered.newest.record.objectIDHighWater
+            isDirty: found.isDirty,
+            isClosedCleanly: found.isClosed,
+            recordedHighWater: found.recordedHighWater
         )
-        let highWater = objectIDHighWater(after: recovered)
-        let isSettled = isReadOnly || recovered.unsettled.isEmpty
-        let settled =
-            isSettled
-            ? state
-            : try settle(state, recovered, stamp: stamp + 1, highWater, options, &writer)
-        if !isSettled {
-            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
-        }
-        let durableEnd = writer.log.durableEnd
+        let durableEnd = found.log.durableEnd
         let engine = Engine(
             directory: directory,
             fileName: name + fileSuffix,
@@ -163,21 +160,109 @@ extension Engine {
                     environment: options.environment
                 )
             ),
-            isReadOnly: isReadOnly,
-            state: settled,
+            isReadOnly: access.isReadOnly,
+            page: access.page,
+            turn: access.turn,
+            state: found.state,
             writer: writer,
-            nextObjectID: max(highWater, 1)
+            nextObjectID: max(found.highWater, 1)
         )
-        engine.share(durableEnd: durableEnd)
+        try engine.beginFirstTurn(durableEnd: durableEnd)
         return engine
     }
 
+    /// Beside others who may write: goes on where the last of them ended his turn; nil when that is
+    /// not known.
+    private static func goOn(
+        _ replay: Replay,
+        _ access: Access
+    ) throws(EngineError) -> Found? {
+        let generation = replay.generation
+        guard access.isBesideWriters, let told = access.told, told.isComplete,
+            told.fileID == generation.header.fileID
+        else { return nil }
+        let chain = try CommitChain(generation: generation, newest: told.frame)
+        let (state, newest) = try replay.state(of: chain)
+        guard state.number == told.number,
+            let log = try logWriter(behind: told, state, replay.options, replay.counters)
+        else { return nil }
+        return Found(
+            state: state,
+            log: log,
+            recordedHighWater: newest.record.objectIDHighWater,
+            highWater: told.nextObjectID,
+            isDirty: state.isDirty
+        )
+    }
+
+    private static func recover(
+        _ replay: Replay,
+        _ directory: any StoreDirectory,
+        _ access: Access,
+        epoch: UInt64
+    ) throws(EngineError) -> Found {
+        let (generation, options, counters) = (replay.generation, replay.options, replay.counters)
+        // From here on nobody may take the page for the truth.
+        if !access.isReadOnly {
+            try io { () throws(IOError) in try access.page?.spoil() }
+        }
+        // 5a. The newest commit, and what proves it.
+        let recovered = try readLog(
+            generation.log,
+            generation.file,
+            directory,
+            isReadOnly: access.isReadOnly,
+            syncsName: generation.header.generation > 1
+        )
+        // 5b. Its state: roots, then row changes.
+        var state = try replay.state(of: recovered)
+        state.liveBytes = recovered.newest.record.liveBytes
+        // 5c. Where the log goes on; what is not proven is written again.
+        var log = logWriter(
+            behind: recovered,
+            generation.file,
+            generation.header.fileSeed,
+            options,
+            counters
+        )
+        var highWater = objectIDHighWater(after: recovered)
+        if access.isBesideWriters {
+            highWater = nobodysObjectIDs(behind: access.told, recovered)
+        }
+        var isDirty = state.isDirty
+        if !access.isReadOnly, !recovered.unsettled.isEmpty {
+            state = try settle(
+                state,
+                recovered,
+                stamp: replay.stamp + 1,
+                epoch: epoch,
+                highWater,
+                options,
+                &log
+            )
+            isDirty = false
+            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
+        }
+        return Found(
+            state: state,
+            log: log,
+            isClosed: recovered.isClosed,
+            recordedHighWater: recovered.newest.record.objectIDHighWater,
+            highWater: highWater,
+            isDirty: isDirty
+        )
+    }
+
     /// The log's tail, for a writer after a sync and from the disk again.
-    private static func readLog(
+    ///
+    /// - Parameter syncsName: whether the store's name may be that of another file after a crash,
+    ///   however its log ends: a compaction may not have come to its end.
+    static func readLog(
         _ reader: LogReader,
         _ file: any StoreFile,
         _ directory: any StoreDirectory,
-        isReadOnly: Bool
+        isReadOnly: Bool,
+        syncsName: Bool
     ) throws(EngineError) -> RecoveredLog {
         let scan = LogScan(log: reader, size: try reader.size())
         let recovered = try Recovery(scan: scan).run()
@@ -189,7 +274,8 @@ extension Engine {
                 place: place
             )
         }
-        if isReadOnly || recovered.newest.header.kind == .close && recovered.isClosed {
+        if isReadOnly { return recovered }
+        if !syncsName, recovered.newest.header.kind == .close && recovered.isClosed {
             return recovered
         }
         // The store's name may come from a process that died before it synced the directory.
@@ -233,17 +319,18 @@ extension Engine {
         return overflow ? .max : jumped
     }
 
-    private static func settle(
+    static func settle(
         _ state: StoreState,
         _ recovered: RecoveredLog,
         stamp: UInt64,
+        epoch: UInt64,
         _ highWater: UInt64,
         _ options: EngineOptions,
-        _ writer: inout WriterState
+        _ log: inout LogWriter
     ) throws(EngineError) -> StoreState {
         var record = CommitRecord()
         record.number = state.number
-        record.epoch = writer.epoch
+        record.epoch = epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
         record.liveBytes = state.liveBytes
         record.objectIDHighWater = highWater
@@ -253,16 +340,13 @@ extension Engine {
             options: options,
             durableEnd: recovered.durableEnd
         )
-        let clean = try settle.run(
+        return try settle.run(
             state,
             of: recovered.unsettled,
             record: record,
             stamp: stamp,
-            &writer.log
+            &log
         )
-        writer.pending = clean
-        writer.isDirty = false
-        return clean
     }
 
     // MARK: Steps
@@ -292,12 +376,27 @@ extension Engine {
         }
     }
 
+    /// The writer's lock for the caller alone, until it is released.
     static func takeLock(
         _ directory: any StoreDirectory,
         _ name: String
     ) throws(EngineError) -> any FileLock {
         do throws(IOError) {
-            return try directory.lockExclusive(name + lockSuffix, wait: false)
+            let lock = try directory.lockExclusive(name + lockSuffix, wait: false)
+            // Who has the store open for writing may have no turn at the moment.
+            let locks = try directory.openLocks(name + lockSuffix, isReader: false)
+            defer { locks?.close() }
+            if let locks, locks.isLockedByOther(LockByte.writing..<LockByte.next) {
+                lock.release()
+                throw IOError(
+                    kind: .held,
+                    code: 0,
+                    operation: "lock",
+                    name: name + lockSuffix,
+                    reason: "the store is open for writing"
+                )
+            }
+            return lock
         } catch {
             if error.isHeld {
                 throw EngineError(

@@ -135,6 +135,12 @@ public final class PosixDirectory: StoreDirectory {
         }
     }
 
+    /// Opens a lock file for locks on several of its bytes.
+    public func openLocks(_ name: String, isReader: Bool) throws(IOError) -> (any LockBytes)? {
+        try FileName.check(name, "lock")
+        return try PosixLockBytes.open(descriptor, name, isReader: isReader)
+    }
+
     /// Locks one byte of a lock file.
     public func lock(
         _ name: String,

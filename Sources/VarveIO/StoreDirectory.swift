@@ -36,6 +36,9 @@ public protocol StoreDirectory: AnyObject, Sendable {
     var isSharedBetweenProcesses: Bool { get }
     /// Tells of writes to a file; nil where the system or the directory cannot.
     func watch(_ name: String) -> FileWatch?
+    /// Opens a lock file for locks on several of its bytes; nil where locks belong to processes or
+    /// to whole files. It is created if missing, but not for a reader, who gets nil.
+    func openLocks(_ name: String, isReader: Bool) throws(IOError) -> (any LockBytes)?
     /// Locks one byte of a lock file, which is created if missing and never removed.
     /// The lock ends with `release`, with the last reference to it, or with the process.
     /// - Throws: `held` when someone else, in this process or another, has it and `wait` is false.
@@ -53,6 +56,11 @@ extension StoreDirectory {
 
     /// Tells of writes to a file; nil where the system or the directory cannot.
     public func watch(_ name: String) -> FileWatch? { nil }
+
+    /// Without other processes there is nothing to share.
+    public func openLocks(_ name: String, isReader: Bool) throws(IOError) -> (any LockBytes)? {
+        nil
+    }
 
     /// Locks the first byte of a lock file for one holder.
     public func lockExclusive(_ name: String, wait: Bool) throws(IOError) -> any FileLock {
@@ -72,6 +80,23 @@ public enum LockKind: Sendable {
 public protocol FileLock: AnyObject, Sendable {
     /// Gives the lock up. Further calls do nothing.
     func release()
+}
+
+/// An open lock file. Its locks belong to this opening, one for each byte, and end with `close`,
+/// with the last reference, or with the process.
+public protocol LockBytes: AnyObject, Sendable {
+    /// Takes a lock on one byte; false when another opening has one that does not go with it.
+    func tryLock(_ byte: UInt64, _ kind: LockKind) throws(IOError) -> Bool
+    /// Takes a lock on one byte, and waits for as long as others have it.
+    func lock(_ byte: UInt64, _ kind: LockKind) throws(IOError)
+    /// Gives the lock on a byte up.
+    func unlock(_ byte: UInt64)
+    /// Whether another opening has a lock on one of the bytes; true when that cannot be told.
+    func isLockedByOther(_ bytes: Range<UInt64>) -> Bool
+    /// Whether the file still has its name: locks on one that lost it protect nothing.
+    func isNamed() throws(IOError) -> Bool
+    /// Gives all locks up.
+    func close()
 }
 
 /// The check of names that both implementations share.

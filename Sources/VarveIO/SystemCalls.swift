@@ -332,6 +332,17 @@ enum SystemCalls {
         varve_unlock_byte(descriptor, Int64(byte))
     }
 
+    /// Whether another opening has a lock on one of the bytes; nil where the system cannot tell.
+    static func isLockedByOther(_ descriptor: Int32, _ bytes: Range<UInt64>) -> Bool? {
+        // Lock bytes are few and near the beginning of their file.
+        let code = varve_bytes_locked(
+            descriptor,
+            Int64(clamping: bytes.lowerBound),
+            Int64(clamping: bytes.count)
+        )
+        return code < 0 ? nil : code != 0
+    }
+
     static func held(_ name: String) -> IOError {
         IOError(
             kind: .held,

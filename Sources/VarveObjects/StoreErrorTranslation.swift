@@ -155,7 +155,7 @@ extension StoreError {
         case .busy:
             return make(
                 .busy,
-                "Another process writes to the store: try again when it has closed it, or open "
+                "Another process writes to the store: try again when it is done, or open it "
                     + "read-only."
             )
         case .damaged, .newestCommitDamaged:

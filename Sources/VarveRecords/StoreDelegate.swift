@@ -43,7 +43,7 @@ final class StoreDelegate: EngineDelegate {
         rowCache.publish(
             changes.number,
             changed: changed.flatMap(\.objects),
-            schemaChanged: changes.schemaChanged
+            schemaChanged: changes.schemaChanged || changes.isUnknown
         )
         for handler in observers.withLock({ $0.handlers }) { handler.call(changes) }
     }

@@ -171,6 +171,7 @@ import VarveIO
         for frame in [8192, told.frame.rawValue + 8, 1 << 50] as [UInt64] {
             told.frame = FileOffset(frame)
             told.durableEnd = FileOffset(frame + 8)
+            (told.logEnd, told.preparedEnd) = (told.durableEnd, told.durableEnd)
             told.sequence &+= 1
             try lock.write(told.encoded(), at: FileOffset(0))
             #expect(try reader.contents() == contents)

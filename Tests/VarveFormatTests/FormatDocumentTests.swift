@@ -21,7 +21,7 @@ import VarveRecords
         "File header fields", "File header constants", "Frame header fields", "Frame constants",
         "Frame kinds", "Frame flags", "Commit record fields", "Changes", "New places",
         "Operations", "Page front fields", "Tree limits", "Value front fields", "Engine trees",
-        "Blob places", "Lock file fields", "Counter file fields", "Counters",
+        "Blob places", "Lock file fields", "Lock bytes", "Counter file fields", "Counters",
     ]
 
     @Test func everyTableIsCompared() {

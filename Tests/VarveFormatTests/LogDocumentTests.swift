@@ -2,6 +2,7 @@
 
 import Testing
 import VarveBase
+import VarveIO
 
 @testable import VarveEngine
 @testable import VarveFormat
@@ -67,19 +68,29 @@ import VarveBase
             number: CommitNumber(6),
             frame: FileOffset(8200),
             durableEnd: FileOffset(8300),
-            sequence: 9
+            sequence: 9,
+            isComplete: true,
+            logEnd: FileOffset(8304),
+            preparedEnd: FileOffset(12288),
+            nextObjectID: 10,
+            process: 11
         )
         let bytes = state.encoded()
         #expect(bytes.count == SharedState.length)
         let fields = try fields("Lock file fields", of: bytes)
         #expect(fields["magic"] == ByteReader.load64(SharedState.magic, 0))
-        #expect(fields["version"] == UInt64(SharedState.currentVersion) && fields["zero"] == 0)
+        #expect(fields["version"] == UInt64(SharedState.currentVersion) && fields["flags"] == 1)
         #expect(fields["fileIDHigh"] == 3 && fields["fileIDLow"] == 4)
         #expect(fields["generation"] == 5 && fields["number"] == 6)
         #expect(fields["frame"] == 8200 && fields["durableEnd"] == 8300)
         #expect(fields["sequence"] == 9 && fields["zeros"] == 0)
-        #expect(fields["hash"] == FrameHash.xxh64(bytes, range: 0..<88, seed: 0))
+        #expect(fields["logEnd"] == 8304 && fields["preparedEnd"] == 12288)
+        #expect(fields["nextObjectID"] == 10 && fields["process"] == 11)
+        #expect(fields["hash"] == FrameHash.xxh64(bytes, range: 0..<120, seed: 0))
         #expect(SharedState(decoding: bytes) == state)
+        let locks = try document.table("Lock bytes").rows
+        let numbers = [LockByte.writer, LockByte.reading, LockByte.writing, LockByte.next]
+        #expect(locks.map { $0["Byte"] } == numbers.map { "\($0)" })
         // Any other byte makes it no shared state.
         for index in bytes.indices {
             var changed = bytes

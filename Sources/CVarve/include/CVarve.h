@@ -13,6 +13,10 @@ int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait);
 // until it runs another program.
 void varve_unlock_byte(int descriptor, int64_t byte);
 
+// Whether another open file description has a lock of any kind on one of the bytes: 1 or 0, and -1
+// where the system cannot tell.
+int varve_bytes_locked(int descriptor, int64_t start, int64_t count);
+
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
 

@@ -63,7 +63,10 @@ extension Engine {
                 done += count
                 progress(done, all)
             }
-            try copy.finish(objectIDHighWater: objectIDHighWater)
+            // Not what processes set aside: the copy is nobody's yet.
+            try copy.finish(
+                objectIDHighWater: max(newest.record.objectIDHighWater, objectIDs.own)
+            )
             return BackupReport(
                 commit: snapshot.number,
                 bytesCopied: all,

@@ -3,7 +3,7 @@
 // Invariants
 // - A file goes only when no row of the newest commit names it, no snapshot pins and no retention
 //   keeps a commit from before it was dropped, nobody holds it as pending, and no blob is being
-//   written.
+//   written; and while no other process has the store open.
 // - The list of dropped blobs shrinks after the files are gone; a crash in between only makes the
 //   next sweep look at names that are no longer there.
 
@@ -13,12 +13,15 @@ internal import VarveFormat
 internal import VarveIO
 
 extension Engine {
+    /// Other processes may read older commits, or be about to name a blob that is there.
+    private var canSweep: Bool { turn.map { $0.company() == .alone } ?? true }
+
     /// Removes files of dropped blobs, and their entries from `state`. Called at a checkpoint.
     func sweepDropped(
         _ state: StoreState,
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
-        guard state.trees[.droppedBlobs] != nil else { return state }
+        guard state.trees[.droppedBlobs] != nil, canSweep else { return state }
         let oldest = min(oldestPinned(), try oldestRetained(state))
         var keys: [BlobDigest: [[UInt8]]] = [:]
         var stillRead: Set<BlobDigest> = []
@@ -80,6 +83,7 @@ extension Engine {
 
     /// Removes blob files that no commit ever named, and unfinished ones. Called at a clean close.
     func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {
+        guard canSweep else { return }
         try blobStore.removeLeftovers()
         let state = published.withLock { $0.state }
         let named = state.tree(.blobs)

@@ -29,8 +29,16 @@ extension Engine {
         // Little is cheaper as row changes.
         let isMuch = Self.missing(start, next) > options.checkpointTailMin || run.skipsDamage
         guard isMuch, next.number > start.number else { return start }
+        try checkSameFile(start.state, next.state)
         try run.apply(from: start.state, to: next.state)
         return next
+    }
+
+    /// Places of one file say nothing of another.
+    func checkSameFile(_ old: StoreState, _ new: StoreState) throws(EngineError) {
+        guard new.generation.header.fileID == old.generation.header.fileID else {
+            throw EngineError(.busy, "another process has compacted the store meanwhile")
+        }
     }
 
     /// Log bytes between two snapshots.
@@ -71,6 +79,7 @@ extension Engine {
         from old: StoreState,
         to new: StoreState
     ) throws(EngineError) {
+        try checkSameFile(old, new)
         guard new.number > old.number else { return }
         let chain = try CommitChain(new)
         // Stretches between two TREE or CKPT frames, newest first; then their commits in order.

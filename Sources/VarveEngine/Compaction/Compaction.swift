@@ -183,6 +183,7 @@ extension Engine {
             if run.skipsDamage {
                 // Row changes may meet rows that are lost.
                 kept = newest.number
+                try checkSameFile(done.state, newest)
                 try run.apply(from: done.state, to: newest)
                 run.describe(as: try record(of: kept, CommitChain(newest)))
                 try run.writeCheckpoint()

@@ -80,6 +80,8 @@ struct LogWriter {
         fileprivate var bodyHash: UInt64
     }
 
+    /// Where this began.
+    private let start: FileOffset
     private var now: Mark
     /// As of the last bytes that were handed over.
     private var handed: Mark
@@ -123,6 +125,7 @@ struct LogWriter {
             bodyHash: seed
         )
         handed = now
+        start = end
         bufferStart = end
     }
 
@@ -134,6 +137,8 @@ struct LogWriter {
     var durableEnd: FileOffset { progress.durableEnd }
     /// Everything below was handed to the system.
     var handedEnd: FileOffset { handed.end }
+    /// Whether anything was handed to the system since this began.
+    var hasHanded: Bool { handed.end > start }
     /// A place to go back to.
     var mark: Mark { now }
     /// Log bytes behind the newest checkpoint, without the pages of the next one: what a replay

@@ -4,6 +4,7 @@
 // - Bytes are handed to the system only below `preparedEnd`: whoever passes it raises it first,
 //   under the lock. So zeros never meet data.
 // - Zeros count as prepared only after a sync that succeeded.
+// - Zeros are written by the process that may write, and by none that has given its turn up.
 // - One thread grows at a time, a piece at a time; a saver in need waits for one piece at most, and
 //   one that has room for none.
 
@@ -17,7 +18,11 @@ final class TailRoom: Sendable {
 
     /// Raised under `growing`; lowered only by `cut`, when nobody writes any more.
     private let preparedEnd: Atomic<UInt64>
-    private let growing = Mutex(())
+    private let growing = Mutex(Growth())
+    private struct Growth {
+        /// Another process may write: not a byte from here.
+        var isRetired = false
+    }
     private let progress: LogProgress
     private let options: EngineOptions
     private let counters: EngineCounters
@@ -51,7 +56,8 @@ final class TailRoom: Sendable {
     ) throws(EngineError) {
         let needed = end.rawValue + reserve
         if needed <= prepared { return }
-        try growing.withLock { _ throws(EngineError) in
+        try growing.withLock { growth throws(EngineError) in
+            precondition(!growth.isRetired, "room is made by whoever may write")
             guard needed > prepared else { return }
             let target = (needed + wanted(behind: end.rawValue) + 4095) & ~4095
             // The descriptor that commits go through.
@@ -77,7 +83,8 @@ final class TailRoom: Sendable {
     ///
     /// - Parameter file: a descriptor that no commit goes through.
     func growOnePiece(behind end: FileOffset, file: any StoreFile) throws(EngineError) -> Bool {
-        try growing.withLock { _ throws(EngineError) in
+        try growing.withLock { growth throws(EngineError) in
+            if growth.isRetired { return false }
             let target = (end.rawValue + wanted(behind: end.rawValue) + 4095) & ~4095
             guard prepared < target else { return false }
             try grow(to: min(target, prepared + Self.pieceBytes), file) { () throws(IOError) in
@@ -114,6 +121,21 @@ final class TailRoom: Sendable {
         }
         counters.bytesWritten.add(target - start, ordering: .relaxed)
         preparedEnd.store(target, ordering: .releasing)
+    }
+
+    /// No more zeros from this process; returns when none are being written.
+    /// - Returns: how far they reach.
+    func retire() -> FileOffset {
+        growing.withLock { $0.isRetired = true }
+        return FileOffset(prepared)
+    }
+
+    /// Goes on where the process that wrote last has stopped.
+    func revive(preparedTo end: FileOffset) {
+        growing.withLock { growth in
+            growth.isRetired = false
+            preparedEnd.store(end.rawValue, ordering: .releasing)
+        }
     }
 
     /// Cuts unused zeros off, at a clean close.

@@ -24,11 +24,14 @@ extension Engine {
         let file: ObjectIdentifier
         let checkpoint: FileOffset
         let voids: Int
+        let turns: Int
 
         init(_ writer: borrowing WriterState) {
             file = ObjectIdentifier(writer.generation)
             checkpoint = writer.log.checkpoint
             voids = writer.log.voids
+            // Without a turn it is nobody's.
+            turns = writer.hasTurn ? writer.turns : -1
         }
     }
 
@@ -38,7 +41,7 @@ extension Engine {
         let (state, basis, progress) = writer.withLock {
             ($0.pending, Basis($0), $0.log.progress)
         }
-        guard state.isDirty else { return }
+        guard state.isDirty, basis.turns >= 0 else { return }
         var pages = CheckpointPages(state)
         // Addresses are found by the identity of nodes, which must not be freed before the CKPT.
         defer { withExtendedLifetime(pages) {} }

@@ -52,7 +52,8 @@ extension Engine {
             // Refusals come again at the next commit; a failed sync has poisoned the engine.
         }
         // While commits keep coming, too: the file would grow without bound.
-        if options.compactsAutomatically, !thread.isStopping, compactIfWorthwhile(thread) {
+        // Beside other writers it waits: their rows would have to be caught up with turn by turn.
+        if options.compactsAutomatically, isAlone, !thread.isStopping, compactIfWorthwhile(thread) {
             // What was asked for meanwhile may have woken the thread already.
             pause = (try? serve(thread.takeNeeds(), on: thread)) ?? pause
         }
@@ -76,7 +77,7 @@ extension Engine {
         if needs.room { try growRoom(thread) }
         // Commits that came while the last one was written asked for it, too.
         if needs.checkpoint, writer.withLock({ $0.log.tailBytes > checkpointTail($0) }) {
-            try checkpointInBackground(thread)
+            try checkpointBesideSavers(thread)
         }
         return pause
     }
@@ -116,24 +117,61 @@ extension Engine {
     /// Any failed sync of the store file may be the only report of a lost write.
     func poisonIfSyncFailed(_ error: EngineError) -> EngineError {
         guard error.code == .poisoned else { return error }
+        // It gives the turn up: not while a batch is on its way, which would be published behind
+        // what another process writes.
+        let leads = !queue.isLedByThisThread
+        if leads { queue.claimLead() }
+        defer { if leads { queue.endLead([]) } }
         return writer.withLock { poison(&$0, error) }
     }
 
     /// Commits that were visible before their sync.
     private func syncRelaxed() throws(EngineError) {
-        let isBehind = writer.withLock { $0.log.handedEnd > $0.log.durableEnd }
+        let isBehind = writer.withLock { $0.hasTurn && $0.log.handedEnd > $0.log.durableEnd }
         guard isBehind else { return }
         try exclusively { writer throws(EngineError) in
             if case .open = writer.status { try syncHanded(&writer) }
         }
     }
 
-    /// Nobody has committed for a while: a checkpoint when it is worth one, and a witness.
-    private func settleDown(_ thread: MaintenanceThread) throws(EngineError) {
-        let isWorthIt = writer.withLock {
-            $0.isDirty && $0.log.tailBytes > options.idleTailBytes
+    /// In one turn when other processes may write: a turn that ends in between would make the pages
+    /// worthless.
+    private func checkpointBesideSavers(_ thread: MaintenanceThread) throws(EngineError) {
+        let keepsTurn = turn.map { $0.isHeard && isAlone } ?? true
+        if keepsTurn, writer.withLock({ $0.hasTurn }) { return try checkpointInBackground(thread) }
+        try exclusively { writer throws(EngineError) in
+            try checkWritable(writer)
+            // Another process may have been faster.
+            if writer.log.tailBytes > options.idleTailBytes { try checkpoint(&writer) }
         }
-        if isWorthIt { try checkpointInBackground(thread) }
+    }
+
+    /// Nobody has committed for a while: a checkpoint when it is worth one, and a witness. Then the
+    /// turn ends: an idle process holds nobody up, even when it is stopped.
+    private func settleDown(_ thread: MaintenanceThread) throws(EngineError) {
+        let (isWorthIt, isDone, hasTurn) = writer.withLock {
+            (
+                $0.isDirty && $0.log.tailBytes > options.idleTailBytes,
+                $0.isClosedCleanly || $0.isWitnessed || !$0.isOpen, $0.hasTurn
+            )
+        }
+        // Beside others the process that wrote last does it, while it has the turn.
+        if !hasTurn, isDone || !isAlone { return }
+        if isWorthIt { try checkpointBesideSavers(thread) }
+        if !isAlone { return endIdleTurn() }
+        defer { endIdleTurn() }
         try exclusively { writer throws(EngineError) in try witness(&writer) }
+    }
+
+    /// Whether no other process may write, whoever has the turn.
+    private var isAlone: Bool { turn.map { $0.company() < .writers } ?? true }
+
+    private func endIdleTurn() {
+        guard turn != nil else { return }
+        queue.claimLead()
+        writer.withLock { writer in
+            if queue.isEmpty { giveTurn(&writer) }
+        }
+        queue.endLead([])
     }
 }

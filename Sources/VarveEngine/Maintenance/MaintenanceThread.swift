@@ -125,6 +125,10 @@ final class MaintenanceThread: Sendable {
         end.unpark()
     }
 
+    /// The next work opens the store file anew: a descriptor from before would be told of a sync
+    /// that failed in another process.
+    func forgetFile() { state.withLock { $0.file = nil } }
+
     /// The thread's own descriptor of the store file that `other` is open on.
     ///
     /// - Throws: `IOError` when it cannot be opened, or when the name is another file's now.

@@ -70,7 +70,6 @@ extension Engine {
             counters: counters,
             blobStore: BlobStore(files: observer.blobs),
             isReadOnly: true,
-            follows: false,
             state: state,
             writer: WriterState(
                 status: .open,

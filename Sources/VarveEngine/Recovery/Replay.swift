@@ -28,6 +28,23 @@ struct Replay {
         return state
     }
 
+    /// The state of the newest commit of a chain, and its frame.
+    func state(
+        of chain: CommitChain
+    ) throws(EngineError) -> (state: StoreState, newest: ScannedCommit) {
+        guard let (base, later) = try chain.stretch({ _ in true }) else {
+            throw .damaged("the log has no checkpoint", place: chain.newest)
+        }
+        var state = try state(of: base)
+        for place in try chain.places(from: base, to: later, { _ in true })
+        where place > base.offset {
+            state = try apply(chain.commit(at: place), to: state)
+        }
+        let newest = try chain.commit(at: chain.newest)
+        state.liveBytes = newest.record.liveBytes
+        return (state, newest)
+    }
+
     /// The state that a TREE or CKPT frame describes.
     func state(of commit: ScannedCommit) throws(EngineError) -> StoreState {
         let (roots, _) = try Self.tree(of: commit)

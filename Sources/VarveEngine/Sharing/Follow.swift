@@ -1,6 +1,8 @@
-// How a process that reads keeps up with the one that writes.
+// How a process keeps up with the one that writes: one that reads, or one whose turn it is not.
 //
 // Invariants
+// - A process whose turn it is to write follows nobody: `turn.isWriting`, set under the follower's
+//   lock.
 // - A reader moves forward only, to commits that are on disk, one after another; the caches above
 //   hear of each before it can be seen.
 // - It stands on the roots of every TREE and CKPT that it passes, so it never gathers changed nodes
@@ -14,7 +16,8 @@ internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
-/// Waits for the writer on a thread of its own, for readers who want to hear of commits.
+/// Waits for writes to the lock file on a thread of its own: for readers who want to hear of
+/// commits, and for writers, of whom others want their turn.
 final class FollowThread: Sendable {
     private let watch: FileWatch
 
@@ -24,7 +27,7 @@ final class FollowThread: Sendable {
         let isStarted = BackgroundThread.start { [weak engine] in
             while watch.wait() {
                 guard let engine else { return }
-                engine.follow()
+                engine.hear()
             }
         }
         if !isStarted { return nil }
@@ -33,38 +36,71 @@ final class FollowThread: Sendable {
     deinit { watch.stop() }
 }
 
-/// A reader's way to follow a writer in another process.
+/// A way to follow a writer in another process.
 final class Follower: Sendable {
     struct State {
         /// Stamps of replays; a published state is never changed in place.
-        var stamp = TreeNode.cleanStamp + 2
+        /// Far from those of transactions, which a writing process counts itself.
+        var stamp = TreeNode.cleanStamp + 2 + (1 << 62)
         var seen: UInt64 = 0
     }
     let page: SharedPage
-    let state = Mutex(State())
+    private let state = Mutex(State())
     let thread = Mutex<FollowThread?>(nil)
+    /// Whether commits of others are wanted when they happen, not only at the next snapshot.
+    let wantsNews = Atomic<Bool>(false)
+
+    /// The thread that follows now.
+    private let follows = Atomic<UInt>(0)
 
     init(_ page: SharedPage) { self.page = page }
-}
 
-extension Engine {
-    /// From now on a reading engine hears of commits of other processes when they happen, where the
-    /// system can tell; elsewhere at its next snapshot.
-    public func followInBackground() {
-        follower?.thread.withLock { thread in
-            if thread == nil { thread = FollowThread(self) }
+    /// Runs `body` as the only one that follows.
+    func exclusively<R, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        try state.withLock { state throws(Failure) in
+            follows.store(BackgroundThread.currentID, ordering: .relaxed)
+            defer { follows.store(0, ordering: .relaxed) }
+            return try body(&state)
         }
     }
 
-    /// Brings a reading engine up to the newest durable commit that the writing process tells of.
+    /// Whether the calling thread is inside a callback of a commit that it follows: it must not
+    /// close the engine, which would wait for itself.
+    var isFollowedByThisThread: Bool {
+        follows.load(ordering: .relaxed) == BackgroundThread.currentID
+    }
+}
+
+extension Engine {
+    /// From now on the engine hears of commits of other processes when they happen, where the
+    /// system can tell; elsewhere at its next snapshot.
+    public func followInBackground() {
+        follower?.wantsNews.store(true, ordering: .relaxed)
+        _ = startFollowing()
+    }
+
+    /// Starts the thread that hears others. False when the system gives none.
+    func startFollowing() -> Bool {
+        guard let follower else { return false }
+        return follower.thread.withLock { thread in
+            if thread == nil { thread = FollowThread(self) }
+            return thread != nil
+        }
+    }
+
+    /// Brings the engine up to the newest durable commit that the writing process tells of.
     ///
     /// - Complexity: one small read when nothing is new; else O(bytes of the new commits).
     func follow() {
-        guard let follower else { return }
-        guard let told = follower.page.read() else { return }
-        follower.state.withLock { state in
+        guard let follower, turn?.isWriting != true else { return }
+        guard let news = follower.page.read() else { return }
+        follower.exclusively { state in
             // The sequence begins anew with every writer: any other one is news.
-            if told.sequence == state.seen { return }
+            if news.sequence == state.seen || turn?.isWriting == true { return }
+            // A turn of this process may have come and gone meanwhile.
+            guard let told = turn == nil ? news : follower.page.read() else { return }
             do throws(EngineError) {
                 try catchUp(to: told, &state)
                 state.seen = told.sequence
@@ -75,7 +111,7 @@ extension Engine {
         }
     }
 
-    private func catchUp(
+    func catchUp(
         to told: SharedState,
         _ follower: inout Follower.State
     ) throws(EngineError) {
@@ -92,8 +128,8 @@ extension Engine {
             newest.header.kind == .close ? try scan.previous(of: newest) ?? newest : newest
         if last.offset > here.frame { try advance(here, to: last.offset, &follower) }
         // 2. The new file, from the state that it began with.
-        let file = try Self.openFile(fileName, in: directory, true)
-        let header = try Self.readHeader(file, fileName, isReadOnly: true)
+        let file = try Self.openFile(fileName, in: directory, isReadOnly)
+        let header = try Self.readHeader(file, fileName, isReadOnly: isReadOnly)
         guard header.fileID == told.fileID, header.storeID == storeID else {
             throw EngineError(.ioFailed, "the store file changed again while it was opened")
         }
@@ -103,7 +139,16 @@ extension Engine {
             budget: nodeBudget,
             counters: counters
         )
-        let chain = try CommitChain(generation: generation, newest: told.frame)
+        try turnTo(generation, frame: told.frame, &follower)
+    }
+
+    /// Goes over to a file that was opened again or is new, up to the commit frame in it.
+    func turnTo(
+        _ generation: Generation,
+        frame: FileOffset,
+        _ follower: inout Follower.State
+    ) throws(EngineError) {
+        let chain = try CommitChain(generation: generation, newest: frame)
         let reached = published.withLock { $0.state.number }
         guard let (base, later) = try chain.stretch({ $0.number <= reached }) else {
             // More than one compaction has passed: which objects changed is not known.
@@ -115,8 +160,13 @@ extension Engine {
         for place in try chain.places(from: base, to: later, { $0.number <= reached }) {
             state = try replay.apply(chain.commit(at: place), to: state)
         }
+        guard state.number == reached else {
+            // A settle has taken that commit in, together with later ones.
+            try adopt(chain, generation, &follower)
+            return
+        }
         published.withLock { $0.show(state, isDurable: true) }
-        try advance(state, to: told.frame, &follower)
+        if frame > state.frame { try advance(state, to: frame, &follower) }
     }
 
     /// Publishes every commit from behind `here` up to the frame at `target`.
@@ -171,21 +221,14 @@ extension Engine {
         _ generation: Generation,
         _ follower: inout Follower.State
     ) throws(EngineError) {
-        guard let (base, later) = try chain.stretch({ _ in true }) else {
-            throw .damaged("the log has no checkpoint", place: chain.newest)
-        }
-        let replay = replay(generation, &follower)
-        var state = try replay.state(of: base)
-        for place in try chain.places(from: base, to: later, { _ in true })
-        where place > base.offset {
-            state = try replay.apply(chain.commit(at: place), to: state)
-        }
+        let (state, newest) = try replay(generation, &follower).state(of: chain)
         let changes = CommitChanges(
             number: state.number,
             author: "",
-            timeMicroseconds: later.record.clockMicroseconds,
+            timeMicroseconds: newest.record.clockMicroseconds,
             objects: [],
-            schemaChanged: true
+            schemaChanged: true,
+            isUnknown: true
         )
         delegate.willPublish(changes)
         published.withLock { $0.show(state, isDurable: true) }

@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Written by the holder of the writer's lock alone, after the sync of what it names.
-// - Whatever is wrong with it, nothing but freshness is lost.
+// - Whatever is wrong with it, nothing but freshness and time is lost.
 
 internal import Synchronization
 internal import VarveBase
@@ -10,33 +10,55 @@ internal import VarveFormat
 internal import VarveIO
 
 final class SharedPage: Sendable {
+    /// Where a process that waits for its turn writes, so that those that watch the file look up.
+    private static let knock = FileOffset(512)
+
     private let file: any StoreFile
+    /// Locks on bytes of the file; nil where the system has none: others are always reckoned with.
+    let locks: (any LockBytes)?
     private let last = Mutex<SharedState?>(nil)
     /// Where this process begins to count, so that two writers in turn do not meet.
     private let start: UInt64
+    /// The system's number of this process.
+    private let process: UInt64
 
     /// The lock file's bytes, or nil where no other process can be.
     ///
     /// - Parameter isReader: a reader makes no file: without a writer there is nothing to read.
+    /// - Throws: to a writer. A reader gets nil and knows what the store file says.
     static func open(
         _ directory: any StoreDirectory,
         _ name: String,
         isReader: Bool,
-        start: UInt64
-    ) -> SharedPage? {
+        _ environment: any Environment
+    ) throws(IOError) -> SharedPage? {
         guard directory.isSharedBetweenProcesses else { return nil }
         do throws(IOError) {
+            let locks = try directory.openLocks(name, isReader: isReader)
+            if !isReader, locks == nil {
+                // Makes the file.
+                try directory.lock(name, byte: LockByte.next, kind: .shared, wait: true).release()
+            }
             let file = try directory.openFile(name, mode: isReader ? .read : .readWrite)
-            return SharedPage(file, start)
+            // Writers must know that somebody wants to hear of commits.
+            if isReader { _ = try locks?.tryLock(LockByte.reading, .shared) }
+            return SharedPage(file, locks, environment)
         } catch {
             // Read-only media, or no writer yet: what the store file says is enough.
-            return nil
+            if isReader { return nil }
+            throw error
         }
     }
 
-    private init(_ file: any StoreFile, _ start: UInt64) {
+    private init(
+        _ file: any StoreFile,
+        _ locks: (any LockBytes)?,
+        _ environment: any Environment
+    ) {
         self.file = file
-        self.start = start
+        self.locks = locks
+        start = environment.randomNumber()
+        process = UInt64(UInt32(bitPattern: environment.processID()))
     }
 
     /// What is written there now; nil when it cannot be used.
@@ -50,28 +72,52 @@ final class SharedPage: Sendable {
         }
     }
 
+    /// What this process wrote last.
+    var lastWritten: SharedState? { last.withLock { $0 } }
+
     /// Tells of a state that is on disk; costs nothing when it was told before.
-    func write(_ state: StoreState, durableEnd: FileOffset) {
+    func write(
+        _ state: StoreState,
+        durableEnd: FileOffset,
+        log: (end: FileOffset, prepared: FileOffset)? = nil,
+        nextObjectID: UInt64
+    ) throws(IOError) {
         let header = state.generation.header
-        let bytes = last.withLock { last -> [UInt8]? in
-            if let last, last.frame == state.frame, last.fileID == header.fileID { return nil }
+        let bytes = last.withLock { last -> [UInt8] in
             let next = SharedState(
                 fileID: header.fileID,
                 generation: header.generation,
                 number: state.number,
                 frame: state.frame,
                 durableEnd: durableEnd,
-                sequence: (last?.sequence ?? start) &+ 1
+                sequence: (last?.sequence ?? start) &+ 1,
+                isComplete: log != nil,
+                logEnd: log?.end ?? durableEnd,
+                preparedEnd: log?.prepared ?? durableEnd,
+                nextObjectID: min(nextObjectID, CommitRecord.countersEnd - 1),
+                process: process
             )
             last = next
             return next.encoded()
         }
-        guard let bytes else { return }
-        // A reader that does not hear of this commit hears of the next one.
-        try? file.write(bytes, at: FileOffset(0))
+        try file.write(bytes, at: FileOffset(0))
     }
 
-    func close() { file.close() }
+    /// Takes back that the page is complete: who comes next reads the log.
+    func spoil() throws(IOError) {
+        guard var told = read(), told.isComplete else { return }
+        told.isComplete = false
+        told.sequence &+= 1
+        try file.write(told.encoded(), at: FileOffset(0))
+    }
+
+    /// Makes those who watch the file look up.
+    func wakeOthers() { try? file.write([UInt8](repeating: 1, count: 8), at: Self.knock) }
+
+    func close() {
+        locks?.close()
+        file.close()
+    }
 }
 
 extension Engine {
@@ -80,10 +126,18 @@ extension Engine {
     }
     var lockName: String { Self.lockName(of: fileName) }
 
-    /// Tells other processes of the published state once it is on disk.
+    /// Tells other processes of the published state once it is on disk. Called by the leader or
+    /// under the writer lock.
     func share(durableEnd: FileOffset) {
-        guard let page else { return }
+        guard let page, !isReadOnly else { return }
         let state = published.withLock { $0.state }
-        if state.frame < durableEnd { page.write(state, durableEnd: durableEnd) }
+        guard state.frame < durableEnd else { return }
+        if let last = page.lastWritten, last.frame == state.frame,
+            last.fileID == state.generation.header.fileID
+        {
+            return
+        }
+        // A reader that does not hear of this commit hears of the next one.
+        try? page.write(state, durableEnd: durableEnd, nextObjectID: objectIDHighWater)
     }
 }

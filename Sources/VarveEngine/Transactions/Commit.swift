@@ -28,6 +28,10 @@ extension Engine {
         /// Refused while room was made: nothing of them was written.
         var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
         var isSynced = false
+        /// Who else has the store open, as of the moment when all of it was handed over.
+        var company = Company.alone
+        var hadTurn = true
+        var passesTurn = false
     }
 
     /// Gives the changes of `transaction` their place in the log, behind those that wait.
@@ -87,10 +91,15 @@ extension Engine {
     /// Makes everything that waits durable and visible. The caller has the lead and loses it.
     func lead() {
         var batch = writer.withLock { hand(&$0) }
+        // Behind the write: who opens the store from here on finds the batch in the log.
+        batch.company = company(hasTurn: batch.hadTurn)
         if let failure = sync(&batch) {
             writer.withLock { fail(&batch, failure, &$0) }
         } else {
             publish(&batch)
+        }
+        if batch.company == .waiting || batch.passesTurn {
+            writer.withLock { passTurn(to: batch.company, &$0) }
         }
         queue.endLead(batch.outcomes)
     }
@@ -103,6 +112,7 @@ extension Engine {
             file: writer.generation.file,
             progress: writer.log.progress
         )
+        (batch.hadTurn, batch.passesTurn) = (writer.hasTurn, writer.passesTurn)
         guard !batch.commits.isEmpty else { return batch }
         do throws(EngineError) {
             try checkWritable(writer)
@@ -123,7 +133,7 @@ extension Engine {
     func sync(_ batch: inout Batch) -> IOError? {
         guard !batch.commits.isEmpty else { return nil }
         let unsynced = batch.end.rawValue - min(batch.end, batch.progress.durableEnd).rawValue
-        if unsynced <= UInt64(options.batchBytesMax),
+        if unsynced <= UInt64(options.batchBytesMax), batch.company < .writers,
             batch.commits.allSatisfy({ $0.durability == .relaxed })
         {
             return nil
@@ -161,7 +171,7 @@ extension Engine {
             }
             batch.outcomes.append((commit, .durable))
         }
-        if batch.isSynced { share(durableEnd: batch.end) }
+        if batch.isSynced, batch.company >= .readers { share(durableEnd: batch.end) }
     }
 
     /// Log bytes behind a checkpoint that call for the next one.
@@ -438,7 +448,10 @@ extension Engine {
 
     /// No more writes through this engine. The first reason stays.
     func poison(_ writer: inout WriterState, _ error: EngineError) -> EngineError {
-        if case .open = writer.status { writer.status = .poisoned(error) }
+        if case .open = writer.status {
+            writer.status = .poisoned(error)
+            abandonTurn(&writer)
+        }
         return EngineError(.poisoned, error.message, cause: error)
     }
 }

@@ -230,7 +230,11 @@ public final class PersistentContainer: Sendable {
     // MARK: Commits
 
     private func noteCommit(_ changes: CommitChanges) {
-        feed.append(changes.number, changes.objectChanges, seenByAll: pins.oldest)
+        if changes.isUnknown {
+            feed.forget(through: changes.number)
+        } else {
+            feed.append(changes.number, changes.objectChanges, seenByAll: pins.oldest)
+        }
         if options.viewContextMergesAutomatically { scheduleMerge() }
     }
 

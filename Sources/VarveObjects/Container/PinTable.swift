@@ -72,6 +72,16 @@ final class CommitFeed: Sendable {
         }
     }
 
+    /// What changed up to a commit is not known: whoever is behind it looks at every object.
+    func forget(through number: CommitNumber) {
+        state.withLock { state in
+            state.newest = max(state.newest, number)
+            state.droppedThrough = state.newest
+            state.commits = []
+            state.total = 0
+        }
+    }
+
     /// The newest commit that the feed has heard of.
     var newest: CommitNumber { state.withLock { $0.newest } }
 

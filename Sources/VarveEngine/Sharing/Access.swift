@@ -1,0 +1,88 @@
+// What an opening needs of others before it may read or write.
+//
+// Invariants
+// - A reader is registered before it reads the log: whoever commits behind that tells it.
+// - A writer has the turn, and nobody else writes, from before it reads the log.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+struct Access {
+    let isReadOnly: Bool
+    /// The writer's lock until the engine is closed, where there are no turns.
+    private(set) var lock: (any FileLock)?
+    private(set) var page: SharedPage?
+    private(set) var turn: WriterTurn?
+    /// Whether other processes have the store open for writing.
+    private(set) var isBesideWriters = false
+    /// What the page said before.
+    private(set) var told: SharedState?
+
+    /// - Throws: `busy`, `permission`, `ioFailed`.
+    init(
+        _ directory: any StoreDirectory,
+        _ name: String,
+        isReadOnly: Bool,
+        _ options: EngineOptions
+    ) throws(EngineError) {
+        self.isReadOnly = isReadOnly
+        let lockName = name + Engine.lockSuffix
+        while true {
+            do throws(IOError) {
+                page = try SharedPage.open(
+                    directory,
+                    lockName,
+                    isReader: isReadOnly,
+                    options.environment
+                )
+            } catch {
+                throw .io(error)
+            }
+            if isReadOnly { return }
+            guard let page, let turn = WriterTurn(page) else {
+                lock = try Engine.takeLock(directory, name)
+                return
+            }
+            self.turn = turn
+            do throws(EngineError) {
+                try turn.take(milliseconds: options.turnMilliseconds)
+                // Another thread cannot have given it up: nobody else knows of it yet.
+                if try Engine.io({ () throws(IOError) in try turn.isNamed() }) { break }
+            } catch {
+                turn.close()
+                throw error
+            }
+            // The file was removed while we waited for the lock.
+            turn.close()
+        }
+        isBesideWriters = turn.map { !$0.isLastWriter } ?? false
+        told = page?.read()
+    }
+
+    /// The opening failed.
+    func giveUp() {
+        lock?.release()
+        if let turn { turn.close() } else { page?.close() }
+    }
+}
+
+extension Engine {
+    /// The engine is whole: others may hear of it. The turn of the opening ends.
+    func beginFirstTurn(durableEnd: FileOffset) throws(EngineError) {
+        guard !isReadOnly, let page else { return }
+        guard let turn else {
+            let state = published.withLock { $0.state }
+            return try Self.io { () throws(IOError) in
+                try page.write(state, durableEnd: durableEnd, nextObjectID: objectIDHighWater)
+            }
+        }
+        try Self.io { () throws(IOError) in try turn.join() }
+        turn.isHeard = startFollowing()
+        // Who opens the store need not write soon, and must hold up nobody when it is stopped.
+        queue.claimLead()
+        writer.withLock { giveTurn(&$0) }
+        queue.endLead([])
+    }
+}

@@ -1,0 +1,381 @@
+// Several processes that write: what the engine does when its turn begins and ends.
+//
+// Invariants
+// - A turn begins on the newest durable state of all processes, and ends with everything of this
+//   process on disk, nothing queued, and no thread that writes zeros.
+// - From its first byte to its end the page says that somebody writes. Whoever finds it so after
+//   the lock came to him reads the log as after a crash, and settles what nothing proves.
+// - The page is believed by a process that had the store open for writing when it was written,
+//   and by one that opens it beside such a process; never by one that is alone.
+// - A turn ends under the lead and the writer lock. A failed write or sync ends it at once, with
+//   the page as it is.
+// - Object IDs that a process hands out without its turn were set aside for it in its last one.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+/// Object IDs that this process may hand out, and what is known of all of them.
+final class ObjectIDs: Sendable {
+    /// IDs that a process gets for itself at once.
+    static let lease: UInt64 = 1 << 32
+
+    private let next: Atomic<UInt64>
+    /// No ID from here on is this process's; `.max` while nobody else can hand out any.
+    private let end = Atomic<UInt64>(.max)
+    /// No process has one from here on, as far as this one knows.
+    private let given: Atomic<UInt64>
+    /// `given` before this process, alone, set IDs aside for itself.
+    private let before = Mutex<UInt64?>(nil)
+
+    init(next: UInt64) {
+        self.next = Atomic(next)
+        given = Atomic(next)
+    }
+
+    func take(_ count: UInt64) -> UInt64 {
+        let end = next.add(count, ordering: .relaxed).newValue
+        precondition(
+            end <= self.end.load(ordering: .relaxed),
+            "a process hands out billions of object IDs without saving"
+        )
+        return end - count
+    }
+
+    /// This process has handed out none from here on.
+    var own: UInt64 { next.load(ordering: .relaxed) }
+
+    /// No process has handed out an ID from here on.
+    var highWater: UInt64 {
+        max(next.load(ordering: .relaxed), given.load(ordering: .relaxed))
+    }
+
+    /// The turn ends: what this process may still hand out is set aside.
+    /// - Returns: what is nobody's.
+    func setAside() -> UInt64 {
+        let now = next.load(ordering: .relaxed)
+        let last = end.load(ordering: .relaxed)
+        if last == .max {
+            before.withLock { $0 = given.load(ordering: .relaxed) }
+            end.store(now + Self.lease, ordering: .relaxed)
+        } else if last - min(now, last) < Self.lease / 2 {
+            let start = highWater
+            end.store(start + Self.lease, ordering: .relaxed)
+            next.max(start, ordering: .relaxed)
+        }
+        given.max(end.load(ordering: .relaxed), ordering: .relaxed)
+        return highWater
+    }
+
+    /// The turn begins, and nobody else has had one since the last.
+    func takeBack() {
+        before.withLock { before in
+            guard let known = before else { return }
+            given.store(known, ordering: .relaxed)
+            end.store(.max, ordering: .relaxed)
+            before = nil
+        }
+    }
+
+    /// The turn begins behind others.
+    func learn(_ nobodys: UInt64) {
+        before.withLock { $0 = nil }
+        given.max(nobodys, ordering: .relaxed)
+    }
+}
+
+extension Engine {
+    /// IDs that a process may have got without a trace: it was not able to say so at the end of its
+    /// turn, and lives.
+    static let unknownLease: UInt64 = ObjectIDs.lease * 2
+    /// The same when the page is gone as well: any number of processes may have some.
+    static let unknownLeases: UInt64 = 1 << 40
+
+    // MARK: Beginning
+
+    /// Returns when it is this process's turn, which other threads may end again at once unless the
+    /// caller leads. Does nothing for an engine that writes no more.
+    ///
+    /// - Throws: `busy`, `ioFailed`, `damaged`, `noSpace`.
+    func takeTurn(milliseconds: Int? = nil) throws(EngineError) {
+        guard let turn, !isReadOnly else { return }
+        while true {
+            if writer.withLock({ $0.hasTurn || !$0.isOpen }) { return }
+            try turn.take(milliseconds: milliseconds ?? options.turnMilliseconds)
+            let isDone = try writer.withLock { writer throws(EngineError) -> Bool in
+                if writer.hasTurn { return true }
+                guard turn.isHeld else { return false }
+                guard writer.isOpen else {
+                    turn.release()
+                    return true
+                }
+                do throws(EngineError) { try beginTurn(turn, &writer) } catch {
+                    turn.release()
+                    throw error
+                }
+                return true
+            }
+            if isDone { return }
+        }
+    }
+
+    /// The lock is held: what others did meanwhile becomes the state to go on from.
+    private func beginTurn(
+        _ turn: WriterTurn,
+        _ writer: inout WriterState
+    ) throws(EngineError) {
+        guard let follower else { return }
+        // Others would open the store through another lock file, and write.
+        guard try Self.io({ () throws(IOError) in try turn.isNamed() }) else {
+            throw EngineError(
+                .ioFailed,
+                "the file \(lockName) was removed or replaced while the store was open; open the "
+                    + "store again to write"
+            )
+        }
+        try follower.exclusively { state throws(EngineError) in
+            let told = turn.page.read()
+            var isUnchanged = false
+            // An old page that came back would lead into what others wrote since.
+            if let told, told.isComplete, told == turn.page.lastWritten,
+                try Self.isFree(writer.generation.log, told.logEnd)
+            {
+                writer.log.room.revive(preparedTo: told.preparedEnd)
+                isUnchanged = true
+            } else {
+                let isKnown = try goOn(from: told, &writer, &state)
+                if !isKnown { try readAgain(told, &writer, &state) }
+                counters.turnsBehindOthers.add(1, ordering: .relaxed)
+            }
+            let now = published.withLock { $0.state }
+            try Self.io { () throws(IOError) in
+                try turn.page.write(
+                    now,
+                    durableEnd: writer.log.durableEnd,
+                    nextObjectID: objectIDHighWater
+                )
+            }
+            // Only now: if the page cannot be written the turn does not begin, and others may.
+            if isUnchanged { objectIDs.takeBack() }
+            writer.hasTurn = true
+            writer.passesTurn = false
+            writer.turns += 1
+            turn.isWriting = true
+        }
+        counters.turns.add(1, ordering: .relaxed)
+    }
+
+    /// Goes on behind a process that ended its turn.
+    /// - Returns: false when the page does not say enough.
+    private func goOn(
+        from told: SharedState?,
+        _ writer: inout WriterState,
+        _ follower: inout Follower.State
+    ) throws(EngineError) -> Bool {
+        guard let told, told.isComplete else { return false }
+        // What cannot be used is found in the log.
+        do throws(EngineError) { try catchUp(to: told, &follower) } catch { return false }
+        let state = published.withLock { $0.state }
+        guard state.frame == told.frame, state.number == told.number,
+            state.generation.header.fileID == told.fileID,
+            let log = try Self.logWriter(behind: told, state, options, counters)
+        else { return false }
+        stand(on: state, log, &writer)
+        objectIDs.learn(told.nextObjectID)
+        return true
+    }
+
+    /// Reads the log as after a crash: the process that wrote last did not come to an end.
+    private func readAgain(
+        _ told: SharedState?,
+        _ writer: inout WriterState,
+        _ follower: inout Follower.State
+    ) throws(EngineError) {
+        // From here on nobody may take the page for the truth.
+        try Self.io { () throws(IOError) in try page?.spoil() }
+        // A descriptor of its own: this one may have heard of lost writes that the old one did not.
+        let file = try Self.openFile(fileName, in: directory, false)
+        maintenance?.forgetFile()
+        let header = try Self.readHeader(file, fileName, isReadOnly: false)
+        guard header.storeID == storeID else {
+            throw EngineError(.ioFailed, "\(fileName) is another store now")
+        }
+        let generation = Generation(
+            file: file,
+            header: header,
+            budget: nodeBudget,
+            counters: counters
+        )
+        let recovered = try Self.readLog(
+            generation.log,
+            file,
+            directory,
+            isReadOnly: false,
+            syncsName: true
+        )
+        objectIDs.learn(Self.nobodysObjectIDs(behind: told, recovered))
+        follower.stamp += 2
+        let replay = Replay(
+            generation: generation,
+            delegate: delegate,
+            options: options,
+            counters: counters,
+            stamp: follower.stamp - 1
+        )
+        var state = try replay.state(of: recovered)
+        state.liveBytes = recovered.newest.record.liveBytes
+        var log = Self.logWriter(behind: recovered, file, header.fileSeed, options, counters)
+        if !recovered.unsettled.isEmpty {
+            state = try Self.settle(
+                state,
+                recovered,
+                stamp: follower.stamp,
+                epoch: writer.epoch,
+                objectIDHighWater,
+                options,
+                &log
+            )
+            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
+        }
+        try turnTo(generation, frame: state.frame, &follower)
+        stand(on: published.withLock { $0.state }, log, &writer)
+    }
+
+    /// Object IDs that no process has, when the last turn did not come to its end and others have
+    /// the store open.
+    static func nobodysObjectIDs(behind told: SharedState?, _ recovered: RecoveredLog) -> UInt64 {
+        let recorded = recovered.newest.record.objectIDHighWater
+        guard let told else { return recorded + unknownLeases }
+        return max(told.nextObjectID, recorded) + unknownLease
+    }
+
+    private func stand(
+        on state: StoreState,
+        _ log: LogWriter,
+        _ writer: inout WriterState
+    ) {
+        precondition(queue.isEmpty, "nothing is queued without a turn")
+        writer.log = log
+        writer.pending = state
+        writer.newest = nil
+        writer.generation = state.generation
+        writer.isDirty = state.isDirty
+        writer.isClosedCleanly = false
+        writer.isWitnessed = false
+    }
+
+    /// Where the log goes on as the page says; nil when the file does not look so.
+    static func logWriter(
+        behind told: SharedState,
+        _ state: StoreState,
+        _ options: EngineOptions,
+        _ counters: EngineCounters
+    ) throws(EngineError) -> LogWriter? {
+        let generation = state.generation
+        let size = try generation.log.size()
+        let scan = LogScan(log: generation.log, size: size)
+        guard let newest = try scan.commit(at: told.frame),
+            newest.end <= (newest.isFirst ? told.logEnd : told.durableEnd),
+            newest.record.flags & CommitRecord.writerFeatures == 0,
+            told.logEnd.rawValue <= size
+        else { return nil }
+        // Nothing is ever written over: the page must not lead into what is there.
+        guard try isFree(generation.log, told.logEnd) else { return nil }
+        let log = LogWriter(
+            file: generation.file,
+            seed: generation.header.fileSeed,
+            options: options,
+            counters: counters,
+            end: told.logEnd,
+            durableEnd: told.durableEnd,
+            lastCommit: newest.offset,
+            lastCommitHash: newest.header.payloadHash,
+            checkpoint: state.baseFrame
+        )
+        if told.preparedEnd.rawValue <= size { log.room.revive(preparedTo: told.preparedEnd) }
+        return log
+    }
+
+    /// Whether nothing is written from `end` on. Frames follow each other there, or begin at the
+    /// next multiple of 4096 when the log was read again.
+    private static func isFree(
+        _ log: LogReader,
+        _ end: FileOffset
+    ) throws(EngineError) -> Bool {
+        try log.read(at: end, count: 4096 + FrameHeader.length).countWithoutTrailingZeros == 0
+    }
+
+    // MARK: Ending
+
+    /// Who else is there, for whoever leads.
+    func company(_ writer: borrowing WriterState) -> Company { company(hasTurn: writer.hasTurn) }
+
+    func company(hasTurn: Bool) -> Company {
+        guard let turn else { return page == nil ? .alone : .readers }
+        let company = hasTurn ? turn.company() : .writers
+        // One who waits could not make himself heard when this process is idle.
+        return turn.isHeard ? company : .waiting
+    }
+
+    /// Behind a batch: gives the turn to whoever waits for it, as soon as nothing is queued.
+    /// The caller leads.
+    func passTurn(to company: Company, _ writer: inout WriterState) {
+        guard turn != nil, writer.hasTurn, writer.isOpen else { return }
+        if company < .waiting {
+            writer.passesTurn = false
+        } else if queue.isEmpty {
+            giveTurn(&writer)
+        } else {
+            // Those that wait are the last ones.
+            writer.passesTurn = true
+        }
+    }
+
+    /// Ends the turn. The caller leads, and nothing is queued.
+    func giveTurn(_ writer: inout WriterState) {
+        guard let turn, writer.hasTurn, writer.isOpen else { return }
+        precondition(queue.isEmpty, "a turn ends with nothing queued")
+        writer.log.rollbackToHanded()
+        // A failure poisons, which gives the turn up as it is.
+        if writer.log.hasHanded {
+            do throws(EngineError) { try syncHanded(&writer) } catch { return }
+        }
+        let prepared = writer.log.room.retire()
+        // If that fails the page goes on saying that somebody writes: who comes reads the log.
+        try? turn.page.write(
+            published.withLock { $0.state },
+            durableEnd: writer.log.durableEnd,
+            log: (writer.log.end, max(prepared, writer.log.end)),
+            nextObjectID: objectIDs.setAside()
+        )
+        writer.hasTurn = false
+        writer.passesTurn = false
+        turn.release()
+    }
+
+    /// Gives everything up that writers wait for, with the page as it is: who comes next reads the
+    /// log.
+    func abandonTurn(_ writer: inout WriterState) {
+        guard let turn else { return }
+        _ = writer.log.room.retire()
+        writer.hasTurn = false
+        turn.leave()
+        turn.release()
+    }
+
+    /// Gives the turn to whoever waits for it. Called without a lock.
+    func heedOthers() {
+        if let turn, turn.isWriting, turn.isWanted { drain() }
+    }
+
+    /// Another process wrote to the lock file: it waits for its turn, or tells of a commit.
+    func hear() {
+        guard let turn else { return follow() }
+        if turn.isWriting {
+            heedOthers()
+        } else if follower?.wantsNews.load(ordering: .relaxed) == true {
+            follow()
+        }
+    }
+}
