@@ -152,6 +152,27 @@ import VarveTesting
         #expect(try engine.contents().count == 400)
     }
 
+    /// They were once: a saver then wrote all pages itself, and those of the thread were for nothing.
+    @Test("Pages written ahead of a checkpoint are no tail that calls for pages")
+    func pagesAheadAreNoTail() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) { $0.maintenance = .inline }
+        _ = try engine.write { try $0.insert(Self.entity, ObjectID(1), row: row(1, "one")) }
+        try engine.exclusively { writer throws(EngineError) in
+            let before = writer.log.tailBytes
+            let page = writer.log.appendBody(
+                .value,
+                front: [UInt8](repeating: 1, count: ValueHeader.length),
+                body: [UInt8](repeating: 2, count: 5000),
+                compresses: false
+            )
+            #expect(writer.log.tailBytes == before + page.frameLength)
+            writer.log.countAhead(page.frameLength)
+            #expect(writer.log.tailBytes == before)
+        }
+        try engine.checkpoint()
+        #expect(engine.writer.withLock { $0.log.tailBytes } < 1000)
+    }
+
     @Test("An idle store gets a witness: nothing is in doubt after a crash")
     func anIdleStoreGetsAWitness() throws {
         let disk = SimulatedDisk()
