@@ -86,8 +86,9 @@ public struct EngineOptions: Sendable {
     /// Bytes of changed nodes from which a transaction writes all of them; those that it comes back
     /// to are then written more than once.
     public var changedBytesMax = 128 << 20
-    /// Bytes of entries in a leaf that a compaction writes.
-    public var compactedLeafBytes = 32 << 10
+    /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
+    /// more per cold read: figures in docs/Performance.md.
+    public var compactedLeafBytes = 8 << 10
     /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true
     /// Bytes that a compaction must be able to give back before it runs by itself; they must also
