@@ -4,8 +4,9 @@
 // - Much at once is copied as the difference of two states, once; then commits follow as they are,
 //   as row changes: that costs less than they cost their savers, however many pages they touch.
 // - Each round copies what came during the one before, and is shorter: no sync per commit.
-// - Savers so fast that rounds do not become shorter are slowed down, each by some milliseconds per
-//   commit, for a limited number of rounds. Then the last step takes what is left.
+// - A round that leaves more than half of what the one before left slows savers down, each by some
+//   milliseconds per commit, until the end of the run. Rounds are limited: then the last step takes
+//   what is left.
 
 internal import VarveBase
 internal import VarveFormat
@@ -14,8 +15,7 @@ internal import VarveIO
 extension Engine {
     /// Log bytes that may be left for the last step.
     private static let restBytes: UInt64 = 64 << 10
-    /// Rounds before savers are slowed down, and before the last step comes in any case.
-    private static let freeRounds = 8
+    /// Rounds before the last step comes in any case.
     private static let roundsMax = 20
     private static let brakeMillisecondsMax = 16
 
@@ -53,19 +53,22 @@ extension Engine {
         _ done: inout Snapshot
     ) throws(EngineError) -> Int {
         var rounds = 0
+        var before: UInt64?
+        var wait = 1
         try run.endRound(writesPages: false)
         if run.skipsDamage { return rounds }
         while rounds < Self.roundsMax {
             let next = snapshot(for: PinOwner(.compaction))
+            let missing = Self.missing(done, next)
             // With history the first round takes all: what is left without savers is whole.
             let isFirst = rounds == 0 && run.keepsHistory
-            let isLittle = Self.missing(done, next) < Self.restBytes
-            if next.number == done.number || isLittle && !isFirst { break }
+            if next.number == done.number || missing < Self.restBytes && !isFirst { break }
             rounds += 1
-            if rounds > Self.freeRounds {
-                let doublings = min(rounds - Self.freeRounds - 1, 4)
-                compaction.brake(atLeast: min(1 << doublings, Self.brakeMillisecondsMax))
+            if let before, missing > before / 2 {
+                compaction.brake(atLeast: wait)
+                wait = min(wait * 2, Self.brakeMillisecondsMax)
             }
+            before = missing
             try copyCommits(&run, from: done.state, to: next.state)
             try run.endRound(writesPages: isFirst)
             done = next

@@ -143,7 +143,7 @@ extension Engine {
                 if calls % 32 == 1 { progress(status) }
                 pace?.breathe(self)
             }
-            let report = try compact(&run, oldest, start)
+            let report = try compact(&run, oldest, start, pace)
             status.bytesWritten = report.bytesAfter
             progress(status)
             return report
@@ -156,7 +156,8 @@ extension Engine {
     private func compact(
         _ run: inout CompactionRun,
         _ oldest: Snapshot,
-        _ start: Snapshot
+        _ start: Snapshot,
+        _ pace: CompactionPace?
     ) throws(EngineError) -> CompactionReport {
         options.environment.yield("compaction.begin")
         try run.begin(with: oldest.state)
@@ -165,6 +166,7 @@ extension Engine {
             try run.writeCheckpoint()
         }
         options.environment.yield("compaction.copied")
+        pace?.isCatchingUp = true
         var done = oldest
         var kept = oldest.number
         if !run.keepsHistory {

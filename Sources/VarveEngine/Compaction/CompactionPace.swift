@@ -3,7 +3,8 @@
 // Invariants
 // - What savers ask the thread for meanwhile is done between two steps: nothing waits for the end.
 // - Beside savers it rests as long as it works, unless the file grows too fast for that; when it
-//   grows by a quarter and more meanwhile, savers give way: the file must not outgrow its data.
+//   grows by an eighth and more meanwhile, savers give way: the file must not outgrow its data.
+// - It does not rest while it catches up: savers would be as much further.
 // - Who compacts on a thread of his own has no pace: he waits for the end.
 
 internal import Synchronization
@@ -18,12 +19,13 @@ final class CompactionPace {
     /// The part of the file by which it may grow before there is no more rest.
     private static let growthShare: UInt64 = 16
     /// Parts of the file by which it may grow before savers wait a little behind each commit.
-    private static let brakes: [(share: UInt64, milliseconds: Int)] = [(4, 1), (2, 4), (1, 16)]
+    private static let brakes: [(share: UInt64, milliseconds: Int)] = [(8, 1), (4, 4), (2, 16)]
 
     private let thread: MaintenanceThread
     private var sliceStart: UInt64
     private var newest: CommitNumber
     private let fileBytesAtStart: UInt64
+    var isCatchingUp = false
 
     init(_ engine: Engine, _ thread: MaintenanceThread) {
         self.thread = thread
@@ -46,7 +48,7 @@ final class CompactionPace {
         for brake in Self.brakes where grown > fileBytesAtStart / brake.share {
             engine.compaction.brake(atLeast: brake.milliseconds)
         }
-        if number != newest, grown <= fileBytesAtStart / Self.growthShare {
+        if !isCatchingUp, number != newest, grown <= fileBytesAtStart / Self.growthShare {
             newest = number
             thread.rest(
                 milliseconds: min(Int(clamping: worked / 1_000_000), Self.restMillisecondsMax)

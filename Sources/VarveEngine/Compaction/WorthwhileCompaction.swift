@@ -34,7 +34,8 @@ extension Engine {
     }
 
     /// Compacts when more than half of the file can be given back, at least
-    /// `EngineOptions.compactionDeadBytesMin`, and so much more than after the last run.
+    /// `EngineOptions.compactionDeadBytesMin`, and so much more than the last run left, or twice
+    /// that.
     ///
     /// - Parameter isCancelled: as in `compact`.
     /// - Returns: nil when it was not worthwhile.
@@ -76,11 +77,13 @@ extension Engine {
     private func worthwhileBytes() throws(EngineError) -> UInt64? {
         if isReadOnly || options.retention == .all || compaction.isRunning { return nil }
         let state = published.withLock { $0.state }
-        let (wanted, overflow) = compaction.leftOver.addingReportingOverflow(
-            options.compactionDeadBytesMin
-        )
+        // What the last run left under the load of savers goes with the next, but is no reason for
+        // it: there must be as much again, or the least that is worthwhile.
+        let (left, least) = (compaction.leftOver, options.compactionDeadBytesMin)
+        let (more, overflow) = left.addingReportingOverflow(min(left, least))
+        let wanted = max(overflow ? .max : more, least)
         func isEnough(_ bytes: UInt64) -> Bool {
-            !overflow && bytes >= wanted && bytes > state.frame.rawValue / 2
+            bytes >= wanted && bytes > state.frame.rawValue / 2
         }
         // Usually this says no, and nothing was read.
         guard isEnough(reclaimable(state)) else { return nil }
