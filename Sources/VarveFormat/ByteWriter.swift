@@ -57,6 +57,12 @@ public struct ByteWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
+    /// Bytes that `varint` appends, 1 to 10.
+    @inline(__always)
+    public static func varintSize(_ value: UInt64) -> Int {
+        value < 0x80 ? 1 : (70 &- value.leadingZeroBitCount) / 7
+    }
+
     /// Appends a count or length as a varint. It must not be negative.
     public mutating func count(_ value: Int) { varint(UInt64(value)) }
 

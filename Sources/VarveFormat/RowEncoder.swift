@@ -362,9 +362,13 @@ public import VarveBase
         while count > 0, isPatch ? tag(count - 1) == nil : (tag(count - 1) ?? 0) == RowTag.absent {
             count -= 1
         }
-        var head = varintSize(UInt64(count)) + (isPatch ? (count + 7) / 8 : 0)
+        var head = ByteWriter.varintSize(UInt64(count)) + (isPatch ? (count + 7) / 8 : 0)
         for column in 0..<count {
-            if let tag = tag(column) { head += varintSize(tag) } else if !isPatch { head += 1 }
+            if let tag = tag(column) {
+                head += ByteWriter.varintSize(tag)
+            } else if !isPatch {
+                head += 1
+            }
         }
         let end = cursor
         let start: Int
@@ -433,10 +437,5 @@ public import VarveBase
         }
         unsafe (base + at).storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
         at &+= 1
-    }
-
-    @inline(__always)
-    private func varintSize(_ value: UInt64) -> Int {
-        value < 0x80 ? 1 : (70 &- value.leadingZeroBitCount) / 7
     }
 }

@@ -5,6 +5,8 @@
 // - The memory of mutex and condition lives as long as the parker and never moves.
 // - A background thread holds its body until the body returns, and nothing else.
 
+internal import Synchronization
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Android)
@@ -84,6 +86,35 @@ import Glibc
 // The token is guarded by the mutex; the pointers never change.
 extension Parker: @unchecked Sendable {}
 
+/// Work that several threads share: each takes the next few inputs until none is left.
+private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
+    private static var batch: Int { 8 }
+    private let inputs: [Input]
+    private let transform: @Sendable (Input) -> Output
+    private let next = Atomic<Int>(0)
+    private let outputs = Mutex<[(start: Int, outputs: [Output])]>([])
+
+    init(_ inputs: [Input], _ transform: @escaping @Sendable (Input) -> Output) {
+        self.inputs = inputs
+        self.transform = transform
+    }
+
+    func work() {
+        while true {
+            let start = next.add(Self.batch, ordering: .relaxed).oldValue
+            if start >= inputs.count { return }
+            let end = min(start + Self.batch, inputs.count)
+            let part = inputs[start..<end].map(transform)
+            outputs.withLock { $0.append((start, part)) }
+        }
+    }
+
+    /// When all threads are done.
+    func result() -> [Output] {
+        outputs.withLock { $0.sorted { $0.start < $1.start }.flatMap(\.outputs) }
+    }
+}
+
 /// Threads for work that blocks.
 public enum BackgroundThread {
     private final class Body {
@@ -127,6 +158,32 @@ public enum BackgroundThread {
         #endif
         return true
     }
+
+    /// Transforms each input, on this thread and others that it waits for; outputs in the order of
+    /// their inputs. With fewer threads when the system gives none.
+    /// - Complexity: O(inputs); a new thread costs some 20 microseconds.
+    public static func map<Input: Sendable, Output: Sendable>(
+        _ inputs: [Input],
+        threads: Int,
+        _ transform: @escaping @Sendable (Input) -> Output
+    ) -> [Output] {
+        let work = SharedWork(inputs, transform)
+        var helpers: [Parker] = []
+        for _ in 1..<max(1, threads) {
+            let helper = Parker()
+            let isStarted = start {
+                work.work()
+                helper.unpark()
+            }
+            if isStarted { helpers.append(helper) }
+        }
+        work.work()
+        for helper in helpers { helper.park() }
+        return work.result()
+    }
+
+    /// Processors that run threads of this process, at least 1.
+    public static let processors = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
 
     /// A number of the calling thread that no other live thread has.
     public static var currentID: UInt {

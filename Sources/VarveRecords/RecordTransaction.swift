@@ -33,6 +33,8 @@ public final class RecordTransaction {
     private let store: RecordStore
     private var touched: [EntityID: Set<ObjectID>] = [:]
     private var linkSides: [EntityID: [LinkSide]] = [:]
+    /// Memory for the next row.
+    private var rowBytes: [UInt8] = []
 
     private struct LinkSide {
         let hidden: EntityID
@@ -149,10 +151,15 @@ public final class RecordTransaction {
         row.fillDefaults()
         try row.check(id)
         let entity = row.entity
-        var bytes: [UInt8] = []
+        // One array for all rows: what is below copies it into a leaf and into the log.
+        var bytes = rowBytes
+        rowBytes = []
+        defer { rowBytes = bytes }
+        bytes.removeAll(keepingCapacity: true)
         row.encoder.encode(into: &bytes)
+        let facts = row.encoder.facts
         try reader.engine { () throws(EngineError) in
-            try storage.insert(entity.id, id, row: bytes)
+            try storage.insert(entity.id, id, row: bytes, facts: facts)
         }
         if entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
     }

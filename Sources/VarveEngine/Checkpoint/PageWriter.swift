@@ -3,6 +3,7 @@
 // Invariants
 // - Children are written before their parents, so every address points down the file.
 // - A node changed by many commits is written once.
+// - Leaves are encoded by several threads where there are many; the bytes are those of one.
 // - The clean state has the same contents as the one it was made from; the two share nothing that
 //   changes.
 
@@ -20,6 +21,8 @@ struct PageWriter {
     let known: [ObjectIdentifier: PageAddress]
     /// Whether the nodes are for the node cache. What a large transaction writes on its way is not.
     let keepsNodes: Bool
+    /// Threads that encode leaves.
+    let threads: Int
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
     /// Stored bytes of the pages that were written, now or before.
@@ -31,7 +34,8 @@ struct PageWriter {
         flushBytes: Int,
         rewriteFrom: FileOffset? = nil,
         known: [ObjectIdentifier: PageAddress] = [:],
-        keepsNodes: Bool = true
+        keepsNodes: Bool = true,
+        threads: Int = 1
     ) {
         self.commit = commit
         self.nodes = nodes
@@ -39,6 +43,7 @@ struct PageWriter {
         self.rewriteFrom = rewriteFrom
         self.known = known
         self.keepsNodes = keepsNodes
+        self.threads = threads
     }
 
     /// Writes what is in memory only, and returns the state with addresses instead of nodes.
@@ -102,24 +107,89 @@ struct PageWriter {
             guard let limit = rewriteFrom, address.offset >= limit else { return address }
             node = try nodes.load(address, tree: tree, level: level, rows: pointer.rows)
         }
-        let clean: TreeNode
-        if node.isLeaf && (node.stamp == TreeNode.cleanStamp || !keepsNodes) {
-            clean = node
-        } else {
-            clean = TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0)
-            for index in clean.children.indices {
-                let child = node.children[index]
-                clean.children[index] = ChildPointer(
-                    node: nil,
-                    address: try write(child, of: tree, level: level - 1, to: &log),
-                    rows: child.rows
-                )
+        let encoding = encoding(tree, log.seed)
+        if node.isLeaf { return try append(encoding.leaf(node), to: &log) }
+        let clean = TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0)
+        var leaves = level == 1 ? encodeChangedLeaves(of: node, encoding)[...] : []
+        for index in clean.children.indices {
+            let child = node.children[index]
+            let address: PageAddress
+            if let leaf = leaves.first, leaf.source === child.node {
+                leaves = leaves.dropFirst()
+                address = try append(leaf, to: &log)
+            } else {
+                address = try write(child, of: tree, level: level - 1, to: &log)
             }
+            clean.children[index] = ChildPointer(node: nil, address: address, rows: child.rows)
         }
-        let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)
-        let address = log.appendBody(.page, front: front, body: body, compresses: clean.isLeaf)
+        return try append(encoding.page(clean, of: node), to: &log)
+    }
+
+    // MARK: Encoding
+
+    /// A page that has no place yet.
+    private struct EncodedPage: Sendable {
+        /// The node that was changed.
+        let source: TreeNode
+        /// The same, to stay in the node cache.
+        let clean: TreeNode
+        let frame: Frame.Prepared
+    }
+
+    /// What makes pages of nodes: the costly part, without the log.
+    private struct Encoding: Sendable {
+        let tree: TreeID
+        let commit: CommitNumber
+        let seed: UInt64
+        let keepsNodes: Bool
+
+        func leaf(_ node: TreeNode) -> EncodedPage {
+            if node.stamp == TreeNode.cleanStamp || !keepsNodes { return page(node, of: node) }
+            return page(TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0), of: node)
+        }
+
+        func page(_ clean: TreeNode, of source: TreeNode) -> EncodedPage {
+            let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)
+            let frame = Frame.prepare(
+                .page,
+                front: front,
+                body: body,
+                compresses: clean.isLeaf,
+                seed: seed
+            )
+            return EncodedPage(source: source, clean: clean, frame: frame)
+        }
+    }
+
+    private func encoding(_ tree: TreeID, _ seed: UInt64) -> Encoding {
+        Encoding(tree: tree, commit: commit, seed: seed, keepsNodes: keepsNodes)
+    }
+
+    /// Fewer leaves than these are not worth a thread.
+    private static let parallelLeavesMin = 32
+
+    /// The changed leaves below a node, in their order, when there are many; else none. They fit
+    /// into memory: one node names them all.
+    private func encodeChangedLeaves(
+        of node: TreeNode,
+        _ encoding: Encoding
+    ) -> [EncodedPage] {
+        if threads < 2 || node.count < Self.parallelLeavesMin { return [] }
+        let changed = node.children.compactMap { child in
+            child.node.flatMap { known[ObjectIdentifier($0)] == nil ? $0 : nil }
+        }
+        if changed.count < Self.parallelLeavesMin { return [] }
+        return BackgroundThread.map(changed, threads: threads) { encoding.leaf($0) }
+    }
+
+    /// Gives a page its place.
+    private mutating func append(
+        _ page: EncodedPage,
+        to log: inout LogWriter
+    ) throws(EngineError) -> PageAddress {
+        let address = log.appendBody(page.frame)
         pageBytes += address.frameLength
-        if keepsNodes { written.append((address, clean)) }
+        if keepsNodes { written.append((address, page.clean)) }
         if log.bufferedBytes > flushBytes {
             try flush(&log)
         }

@@ -307,7 +307,8 @@ extension Engine {
         var pages = PageWriter(
             commit: transaction.number,
             nodes: writer.generation.nodes,
-            flushBytes: options.earlyWriteBytes
+            flushBytes: options.earlyWriteBytes,
+            threads: options.encodingThreads
         )
         let changed = try transaction.editor.finished()
         var state = try pages.write(changed, to: &writer.log)

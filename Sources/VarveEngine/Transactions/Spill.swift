@@ -57,7 +57,8 @@ final class Spill {
             commit: commit,
             nodes: nodes,
             flushBytes: options.earlyWriteBytes,
-            keepsNodes: false
+            keepsNodes: false,
+            threads: options.encodingThreads
         )
         do throws(EngineError) {
             for editor in editors {

@@ -17,6 +17,8 @@ final class StateEditor {
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
     private var editors: [TreeID: TreeEditor] = [:]
+    /// Where the row before went.
+    private var lastRows: (entity: EntityID, editor: TreeEditor)?
     /// Index entries that are not in their trees yet.
     private var pending = PendingIndexes()
     /// Older ones, in files.
@@ -120,6 +122,7 @@ final class StateEditor {
         schema = bytes
         schemaVersion = version
         self.deriver = deriver
+        lastRows = nil
         try editor(.catalog).put(EngineKeys.schema, bytes)
         try editor(.catalog).put(EngineKeys.schema(version: version), bytes)
     }
@@ -138,6 +141,35 @@ final class StateEditor {
         }
     }
 
+    /// The editor of an entity's rows. They have no entries that wait.
+    private func rowEditor(_ entity: EntityID) throws(EngineError) -> TreeEditor {
+        if let lastRows, lastRows.entity == entity { return lastRows.editor }
+        let editor = settledEditor(try rowTree(entity))
+        lastRows = (entity, editor)
+        return editor
+    }
+
+    /// Adds a row that has no blob and nothing outside it, without looking through it again.
+    func insertPlain(
+        _ entity: EntityID,
+        _ object: ObjectID,
+        row: [UInt8]
+    ) throws(EngineError) {
+        precondition(incomingPlaces.isEmpty, "a replay looks for large values")
+        guard try rowEditor(entity).insertRow(object, number, row) else {
+            throw Self.existsAlready(entity, object)
+        }
+        try addEntries(entity, object, row)
+        try settleIndexesIfMany()
+    }
+
+    private static func existsAlready(_ entity: EntityID, _ object: ObjectID) -> EngineError {
+        EngineError(
+            .invalid,
+            "object \(object.rawValue) of entity \(entity.rawValue) exists already"
+        )
+    }
+
     /// Adds a row in stored form (large values already outside).
     func insert(
         _ entity: EntityID,
@@ -147,15 +179,12 @@ final class StateEditor {
     ) throws(EngineError) {
         for value in moved { keep(entity, object, value) }
         try takeIncoming(entity, object, stored, changed: nil)
-        let tree = try rowTree(entity)
-        guard try editor(tree).put(EngineKeys.object(object), versioned(stored)) else {
-            throw EngineError(
-                .invalid,
-                "object \(object.rawValue) of entity \(entity.rawValue) exists already"
-            )
+        guard try rowEditor(entity).insertRow(object, number, stored) else {
+            throw Self.existsAlready(entity, object)
         }
         let row = try derivableRow(entity, object, stored)
         try addEntries(entity, object, row)
+        try settleIndexesIfMany()
         try countBlobs(in: stored, by: 1)
     }
 
@@ -166,7 +195,7 @@ final class StateEditor {
         patch: RowPatch,
         moved: [MovedValue]
     ) throws(EngineError) {
-        let rows = try editor(try rowTree(entity))
+        let rows = try rowEditor(entity)
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
                 .invalid,
@@ -185,7 +214,7 @@ final class StateEditor {
         }
         for value in moved { keep(entity, object, value) }
         try takeIncoming(entity, object, new, changed: patch.columns)
-        try rows.put(EngineKeys.object(object), versioned(new))
+        try rows.put(EngineKeys.object(object), EngineKeys.rowValue(number, new))
         let after = try derivableRow(entity, object, new)
         let newEntries = try entries(entity, object, after, changed: patch.columns)
         for (index, key) in oldEntries
@@ -203,7 +232,7 @@ final class StateEditor {
 
     /// Takes a row out.
     func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
-        let rows = try editor(try rowTree(entity))
+        let rows = try rowEditor(entity)
         guard let old = try rows.tree.row(object) else {
             throw EngineError(
                 .invalid,
@@ -302,13 +331,6 @@ final class StateEditor {
 
     // MARK: Steps
 
-    private func versioned(_ row: [UInt8]) -> [UInt8] {
-        var writer = ByteWriter(capacity: row.count + 4)
-        writer.varint(number.rawValue)
-        writer.raw(row)
-        return writer.bytes
-    }
-
     private func keep(_ entity: EntityID, _ object: ObjectID, _ value: MovedValue) {
         pendingValues[EngineKeys.largeValue(entity, object, value.column)] =
             PendingValue(entity: entity, object: object, value: value)
@@ -380,13 +402,16 @@ final class StateEditor {
         _ row: [UInt8]
     ) throws(EngineError) {
         guard let deriver else { return }
+        // One access of `pending` for all entries: its check costs as much as an entry.
+        var waiting = PendingIndexes()
+        swap(&waiting, &pending)
+        defer { pending = waiting }
         try format { () throws(FormatError) in
             try deriver.entries(entity: entity, object: object, row: row, changed: nil) {
                 tree,
-                key in pending.add(tree, key, removes: false)
+                key in waiting.add(tree, key, removes: false)
             }
         }
-        try settleIndexesIfMany()
     }
 
     /// Entries of a row that is there already, for an index that is built anew.

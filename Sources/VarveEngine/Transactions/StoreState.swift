@@ -74,6 +74,14 @@ enum EngineKeys {
         return writer.bytes
     }
 
+    /// What stands behind a row's key: the commit that changed it last, then the row.
+    static func rowValue(_ version: CommitNumber, _ row: [UInt8]) -> [UInt8] {
+        var writer = ByteWriter(capacity: row.count + 4)
+        writer.varint(version.rawValue)
+        writer.raw(row)
+        return writer.bytes
+    }
+
     static func digest(_ digest: BlobDigest) -> [UInt8] {
         var writer = ByteWriter(capacity: 32)
         let (first, second, third, fourth) = digest.words

@@ -7,7 +7,7 @@
 // - A change that failed may be half done: a transaction with a `failure` never commits.
 
 public import VarveBase
-internal import VarveFormat
+public import VarveFormat
 
 /// Changes that become one commit, or nothing.
 public final class WriteTransaction {
@@ -133,8 +133,28 @@ public final class WriteTransaction {
         try change { () throws(EngineError) in
             try editor.insert(entity, object, stored: stored, moved: moved)
         }
+        noteInserted(entity, object, stored)
+    }
+
+    /// The same for a row that its encoder knows, so that nobody looks through it again.
+    ///
+    /// - Parameter facts: `RowEncoder.facts`, taken after the row.
+    public func insert(
+        _ entity: EntityID,
+        _ object: ObjectID,
+        row: [UInt8],
+        facts: RowFacts
+    ) throws(EngineError) {
+        if facts.hasBlobs || facts.largestBody > options.inlineValueBytesMax {
+            return try insert(entity, object, row: row)
+        }
+        try change { () throws(EngineError) in try editor.insertPlain(entity, object, row: row) }
+        noteInserted(entity, object, row)
+    }
+
+    private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
         changes[entity, default: EntityChanges()].inserted.append(object)
-        log(.insert(entity: entity, object: object, row: stored))
+        log(.insert(entity: entity, object: object, row: row))
     }
 
     /// Changes columns of a row; `patch` in the encoding of `RowPatch`.

@@ -216,6 +216,52 @@ struct ChildPointer {
         unsafe live += size
     }
 
+    /// Puts a row behind the last entry; false when its ID is not above, or when the node would
+    /// weigh more than `limit`.
+    func appendRow(
+        _ object: ObjectID,
+        _ version: CommitNumber,
+        _ row: [UInt8],
+        upTo limit: Int
+    ) -> Bool {
+        let index = count
+        let versionSize = ByteWriter.varintSize(version.rawValue)
+        let size = versionSize + row.count
+        // The key fills its slot's head.
+        guard index > 0, weight + Self.slotKeyMax + size + Self.slotSize <= limit,
+            unsafe words.head(index - 1) < object.rawValue
+        else { return false }
+        makeRoom(size + Self.slotSize)
+        let start = unsafe heapStart - size
+        // `makeRoom` left `size` bytes free in front of `heapStart`, and a slot before them.
+        let target = unsafe words.base + start
+        var rest = version.rawValue
+        for place in 0..<versionSize {
+            let more: UInt8 = place + 1 < versionSize ? 0x80 : 0
+            unsafe target.storeBytes(
+                of: UInt8(truncatingIfNeeded: rest & 0x7F) | more,
+                toByteOffset: place,
+                as: UInt8.self
+            )
+            rest &>>= 7
+        }
+        unsafe row.withUnsafeBytes { row in
+            if let source = row.baseAddress {
+                unsafe (target + versionSize).copyMemory(from: source, byteCount: row.count)
+            }
+        }
+        unsafe heapStart = start
+        unsafe setSlot(
+            words.base + index * Self.slotSize,
+            head: object.rawValue,
+            key: (start, Self.slotKeyMax),
+            value: (start, size)
+        )
+        unsafe words.count = index + 1
+        unsafe live += size
+        return true
+    }
+
     @inline(__always)
     private func setSlot(
         _ slot: UnsafeMutableRawPointer,

@@ -55,15 +55,17 @@ enum IndexKeys {
     /// Appends what a row holds in a column, without decoding texts; true when it had to be cut.
     static func append(
         _ view: RowView,
-        absent: StoredValue,
+        _ entity: RecordEntity,
         _ term: RecordIndex.Term,
         to key: inout [UInt8]
     ) throws(FormatError) -> Bool {
         let start = key.count
+        let slot = view.slot(term.column)
         try KeyCoding.append(
             view,
-            view.slot(term.column),
-            absent: absent,
+            slot,
+            // Looked up for rows that need it: most do not.
+            absent: slot.isAbsent ? entity.defaultValue(term.column) : .null,
             descending: term.isDescending,
             to: &key
         )

@@ -30,16 +30,19 @@ struct StoredDeriver: IndexDeriver {
         let entity = try stored(entity)
         if entity.indexes.isEmpty { return }
         let view = try RowView(row)
-        for index in entity.indexes {
-            if let changed, !index.terms.contains(where: { changed.contains($0.column) }) {
+        // One array for all keys, unless who gets them keeps them.
+        var key: [UInt8] = []
+        key.reserveCapacity(64)
+        // By number: a copy of each index would count references to all that it has.
+        for number in entity.indexes.indices {
+            let terms = entity.indexes[number].terms
+            if let changed, !terms.contains(where: { changed.contains($0.column) }) {
                 continue
             }
-            var key: [UInt8] = []
-            key.reserveCapacity(index.terms.count * 10 + 24)
+            key.removeAll(keepingCapacity: true)
             var isCut = false
-            for term in index.terms {
-                let absent = entity.defaultValue(term.column)
-                if try IndexKeys.append(view, absent: absent, term, to: &key) { isCut = true }
+            for term in terms {
+                if try IndexKeys.append(view, entity, term, to: &key) { isCut = true }
             }
             KeyCoding.appendObjectID(object, to: &key)
             guard key.count <= IndexKeys.keyBytesMax else {
@@ -50,8 +53,8 @@ struct StoredDeriver: IndexDeriver {
                     expected: "at most \(IndexKeys.keyBytesMax), from columns of their types"
                 )
             }
-            emit(index.tree, key)
-            if isCut, let cutTree = index.cutTree { emit(cutTree, key) }
+            emit(entity.indexes[number].tree, key)
+            if isCut, let cutTree = entity.indexes[number].cutTree { emit(cutTree, key) }
         }
     }
 
