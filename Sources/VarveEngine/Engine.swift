@@ -58,12 +58,33 @@ public final class Engine: Sendable {
             pins = Pins(since: environment.monotonicNanoseconds())
         }
 
-        mutating func show(_ newer: StoreState, isDurable: Bool) {
+        /// The state before the newest, so that its nodes are freed by the next saver, not by the
+        /// reader that happens to let it go last: the two would wait for each other's memory.
+        private var retired: StoreState?
+
+        /// - Parameter isSmall: the state before is kept until the next one is shown. Others may
+        ///   hold much.
+        /// - Returns: what nobody needs any more, to be let go outside of the lock.
+        mutating func show(
+            _ newer: StoreState,
+            isDurable: Bool,
+            isSmall: Bool = false
+        ) -> (StoreState?, StoreState?) {
+            let unneeded = (retired, isSmall ? nil : state)
+            retired = isSmall ? state : nil
             let publication = state.publication + 1
             pins.supersede(state, at: environment.monotonicNanoseconds())
             state = newer
             state.publication = publication
             if isDurable { durable = newer.number }
+            return unneeded
+        }
+
+        /// In an idle store the state before the newest goes, too.
+        mutating func forgetRetired() -> StoreState? {
+            let unneeded = retired
+            retired = nil
+            return unneeded
         }
 
         mutating func becomeDurable() { durable = state.number }

@@ -35,7 +35,7 @@ extension Engine {
             }
             pages.keepNodes()
             writer.pending = clean
-            published.withLock { $0.show(clean, isDurable: true) }
+            _ = published.withLock { $0.show(clean, isDurable: true) }
             writer.isDirty = false
         } catch {
             throw giveUp(&writer, backTo: mark, error)

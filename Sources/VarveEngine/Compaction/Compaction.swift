@@ -256,7 +256,7 @@ extension Engine {
         writer.isClosedCleanly = false
         writer.isWitnessed = true
         // `.relaxed` commits, too: the new file was synced with all of them.
-        published.withLock { $0.show(run.state, isDurable: true) }
+        _ = published.withLock { $0.show(run.state, isDurable: true) }
         let after = recovered.newest.end.rawValue
         counters.compactions.add(1, ordering: .relaxed)
         counters.compactionBytesReclaimed.add(before - min(before, after), ordering: .relaxed)

@@ -259,7 +259,7 @@ struct LogWriter {
 
     /// Whether a body gathered that is too long for zeros to be written first: it extends the file
     /// itself. It may find no space there, so it goes without a commit frame.
-    private var holdsLargeBody: Bool { looseBytes > options.tailRoomMax }
+    private var holdsLargeBody: Bool { looseBytes > options.tailRoomMax / 4 }
 
     /// Hands over a large body, ahead of the commit frame that is to end it.
     ///

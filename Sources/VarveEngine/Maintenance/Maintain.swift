@@ -47,7 +47,10 @@ extension Engine {
                 defer { last = before }
                 return last
             }
-            if needs.isEmpty, before == last { try settleDown(thread) }
+            if needs.isEmpty, before == last {
+                _ = published.withLock { $0.forgetRetired() }
+                try settleDown(thread)
+            }
         } catch {
             // Refusals come again at the next commit; a failed sync has poisoned the engine.
         }

@@ -42,8 +42,11 @@ struct LogScan {
     /// none.
     func dataEnd(from start: UInt64, to limit: UInt64) throws(EngineError) -> UInt64 {
         var end = limit
+        // Behind a clean close there are no zeros, behind a crash some KiB: small pieces first.
+        var piece: UInt64 = 4 << 10
         while end > start {
-            let from = max(start, end - min(Self.window, end - start))
+            let from = max(start, end - min(piece, end - start))
+            piece = min(piece * 2, Self.window)
             let bytes = try log.read(at: FileOffset(from), count: Int(end - from))
             guard bytes.count == Int(end - from) else {
                 throw EngineError(.ioFailed, "the store file became shorter while it was read")

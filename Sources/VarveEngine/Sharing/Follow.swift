@@ -165,7 +165,7 @@ extension Engine {
             try adopt(chain, generation, &follower)
             return
         }
-        published.withLock { $0.show(state, isDurable: true) }
+        _ = published.withLock { $0.show(state, isDurable: true) }
         if frame > state.frame { try advance(state, to: frame, &follower) }
     }
 
@@ -196,7 +196,7 @@ extension Engine {
                 frame.isBase ? try replay.state(of: frame) : try replay.apply(frame, to: state)
             state.liveBytes = frame.record.liveBytes
             if frame.carriesChanges { try announce(frame, before) }
-            published.withLock { $0.show(state, isDurable: true) }
+            _ = published.withLock { $0.show(state, isDurable: true) }
         }
     }
 
@@ -231,7 +231,7 @@ extension Engine {
             isUnknown: true
         )
         delegate.willPublish(changes)
-        published.withLock { $0.show(state, isDurable: true) }
+        _ = published.withLock { $0.show(state, isDurable: true) }
         delegate.didPublish(changes)
     }
 

@@ -162,11 +162,14 @@ extension Engine {
             if let changes = commit.changes {
                 options.environment.yield("commit.publish")
                 delegate.willPublish(changes)
-                published.withLock { $0.show(commit.state, isDurable: isDurable) }
+                let isSmall = commit.pages == nil
+                _ = published.withLock {
+                    $0.show(commit.state, isDurable: isDurable, isSmall: isSmall)
+                }
                 delegate.didPublish(changes)
                 counters.countCommit(isTree: commit.pages != nil, isSynced: isDurable)
             } else {
-                published.withLock { $0.show(commit.state, isDurable: isDurable) }
+                _ = published.withLock { $0.show(commit.state, isDurable: isDurable) }
                 counters.checkpoints.add(1, ordering: .relaxed)
             }
             batch.outcomes.append((commit, .durable))

@@ -16,13 +16,15 @@ final class StateEditor {
     private let splitWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
-    private var editors: [TreeID: TreeEditor] = [:]
+    // Asked for with every row. Why exclusivity is not checked at run time: an editor belongs to one
+    // thread, and each function here reads or writes these at once and calls nobody in between.
+    @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
-    private var lastRows: (entity: EntityID, editor: TreeEditor)?
+    @safe @exclusivity(unchecked) private var lastRows: (entity: EntityID, editor: TreeEditor)?
     /// Index entries that are not in their trees yet.
-    private var pending = PendingIndexes()
+    @safe @exclusivity(unchecked) private var pending = PendingIndexes()
     /// Older ones, in files.
-    private var runs: [TreeID: [SortedRun]] = [:]
+    @safe @exclusivity(unchecked) private var runs: [TreeID: [SortedRun]] = [:]
     private let changedNodes = ChangedNodeCount()
     /// Whether something of this transaction is in the file, or in one of its own.
     private(set) var hasSpilled = false
@@ -32,7 +34,7 @@ final class StateEditor {
     private let changedNodesMax: Int
     /// Where to write what does not fit into memory; replays stay small.
     private let spill: Spill?
-    private(set) var deriver: (any IndexDeriver)?
+    @safe @exclusivity(unchecked) private(set) var deriver: (any IndexDeriver)?
     private(set) var schema: [UInt8]
     private(set) var schemaVersion: UInt32
 

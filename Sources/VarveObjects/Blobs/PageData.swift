@@ -16,6 +16,13 @@ import Foundation
     /// Smaller values are better off in the heap: pages are whole, and cost two system calls.
     static let byteCountMin = 128 << 10
 
+    // All of the pages are about to be written. Taking them at once costs a fraction of a fault each.
+    #if os(Linux) || os(Android)
+    private static let populate = MAP_POPULATE
+    #else
+    private static let populate: Int32 = 0
+    #endif
+
     private let base: UnsafeMutableRawPointer
     private let capacity: Int
     private var count = 0
@@ -29,7 +36,7 @@ import Foundation
             nil,
             capacity,
             PROT_READ | PROT_WRITE,
-            MAP_PRIVATE | MAP_ANON,
+            MAP_PRIVATE | MAP_ANON | Self.populate,
             -1,
             0
         )

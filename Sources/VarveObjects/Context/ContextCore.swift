@@ -7,6 +7,9 @@ import VarveRecords
 /// Shared by a context and its objects. It lives as long as one of them.
 @usableFromInline final class ContextCore {
     let container: PersistentContainer
+    // The container's, next to each object that ends.
+    private let rowCache: RowCache
+    private let counters: ObjectCounters
     /// The context's living objects.
     @usableFromInline let registry = ObjectRegistry()
     /// Nil once the context is gone; its objects then keep the values they have.
@@ -18,6 +21,8 @@ import VarveRecords
 
     init(container: PersistentContainer, observes: Bool) {
         self.container = container
+        rowCache = container.store.rowCache
+        counters = container.counters
         self.observes = observes
         container.registries.add(registry)
     }
@@ -35,8 +40,8 @@ import VarveRecords
     func objectDied(_ object: ObjectID, _ token: UInt32, _ row: CachedRow?) {
         registry.remove(object, token: token)
         guard let row else { return }
-        container.store.rowCache.unpin(row)
-        container.counters.realised.subtract(1, ordering: .relaxed)
+        rowCache.unpin(row)
+        counters.realised.subtract(1, ordering: .relaxed)
     }
 }
 

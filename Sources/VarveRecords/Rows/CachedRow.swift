@@ -5,6 +5,7 @@
 // - It holds no place in the file: a value outside the row is found through a snapshot, so
 //   compaction cannot make a cached row stale.
 
+internal import Synchronization
 public import VarveBase
 public import VarveFormat
 
@@ -19,6 +20,8 @@ public final class CachedRow: Sendable {
     public let version: CommitNumber
     /// The row's bytes, checked.
     public let view: RowView
+    /// Its slot in the row cache, if it is still there. Written under the cache's lock.
+    let place = Atomic<Int32>(-1)
 
     init(entity: RecordEntity, id: ObjectID, version: CommitNumber, view: RowView) {
         self.entity = entity

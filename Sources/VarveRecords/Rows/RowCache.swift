@@ -135,8 +135,7 @@ public final class RowCache: Sendable {
         found.reserveCapacity(ids.count)
         var missing: [Int] = []
         state.withLock { state in
-            for (index, id) in ids.enumerated() {
-                let row = state.find(id, at: commit.rawValue, pin: pin)
+            state.find(ids, at: commit.rawValue, pin: pin) { index, row in
                 if row == nil { missing.append(index) }
                 found.append(row)
             }

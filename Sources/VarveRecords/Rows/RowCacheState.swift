@@ -8,6 +8,7 @@
 // - A slot is either free, or pinned, or in the list of use; the list runs from warm to cold.
 // - Rows without pins weigh at most `budget` after every operation.
 
+import Synchronization
 import VarveBase
 
 /// What the mutex of a row cache protects. Every operation costs O(1) per row.
@@ -54,7 +55,10 @@ struct RowCacheState {
     /// The row of an object at a commit. It becomes the warmest, or gets a pin.
     mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> CachedRow? {
         let index = self.index(of: id, at: commit)
-        if index == Self.none { return nil }
+        return index == Self.none ? nil : use(index, pin: pin)
+    }
+
+    private mutating func use(_ index: Int32, pin: Bool) -> CachedRow? {
         if pin {
             addPin(index)
         } else if slots[Int(index)].pins == 0, warmest != index {
@@ -64,8 +68,38 @@ struct RowCacheState {
         return slots[Int(index)].row
     }
 
+    /// `find` for many objects, some dozens at a time: each of them waits for the memory of two
+    /// tables, and side by side they wait together.
+    mutating func find(
+        _ ids: [ObjectID],
+        at commit: UInt64,
+        pin: Bool,
+        found: (Int, CachedRow?) -> Void
+    ) {
+        var places: ContiguousArray<Int32> = []
+        places.reserveCapacity(Self.findAtOnce)
+        var start = 0
+        while start < ids.count {
+            let end = min(start + Self.findAtOnce, ids.count)
+            places.removeAll(keepingCapacity: true)
+            for index in start..<end { places.append(heads[ids[index]].newest) }
+            for index in places.indices { places[index] = version(places[index], at: commit) }
+            for (index, place) in places.enumerated() {
+                found(start + index, place == Self.none ? nil : use(place, pin: pin))
+            }
+            start = end
+        }
+    }
+
+    private static let findAtOnce = 32
+
     private func index(of id: ObjectID, at commit: UInt64) -> Int32 {
-        var index = heads[id].newest
+        version(heads[id].newest, at: commit)
+    }
+
+    /// The slot that holds at a commit, in a chain that begins with the newest.
+    private func version(_ newest: Int32, at commit: UInt64) -> Int32 {
+        var index = newest
         while index != Self.none {
             let place = Int(index)
             if commit < slots[place].until, slots[place].version <= commit { return index }
@@ -120,6 +154,7 @@ struct RowCacheState {
                 cost: row.cost
             )
         )
+        row.place.store(slot, ordering: .relaxed)
         if newer == Self.none {
             heads.update(row.id) { $0.newest = slot }
         } else {
@@ -245,6 +280,9 @@ struct RowCacheState {
     // MARK: Slots
 
     private func index(of row: CachedRow) -> Int32 {
+        // Where it was put: looking for it by its ID would wait for the memory of two tables.
+        let place = row.place.load(ordering: .relaxed)
+        if place >= 0, Int(place) < slots.count, slots[Int(place)].row === row { return place }
         var index = heads[row.id].newest
         while index != Self.none {
             if slots[Int(index)].version == row.version.rawValue { return index }

@@ -18,7 +18,8 @@ extension VarveObjectPeer: OrderedScanPeer {
     /// In batches, as the documentation advises for more objects than one wants in memory.
     func scanSorted() throws -> RowFold {
         var fold = RowFold()
-        for object in try container.newContext().fetchBatched(Self.sorted, size: 1000) {
+        let request = Self.sorted.returningFaults(false)
+        for object in try container.newContext().fetchBatched(request, size: 1000) {
             object.fold(id: 0, into: &fold)
         }
         return fold
@@ -141,18 +142,13 @@ extension VarveObjectPeer: QueryPeer {
 
     func timestampBounds() throws -> ClosedRange<Double> {
         let context = container.newContext()
-        let descending = StoredItem.all.sorted { [$0.timestamp.descending] }
-        guard let least = try context.fetch(Self.sorted.limit(1)).first,
-            let greatest = try context.fetch(descending.limit(1)).first
+        guard let least = try context.minimum(StoredItem.all, \.timestamp),
+            let greatest = try context.maximum(StoredItem.all, \.timestamp)
         else { throw BenchmarkError("Varve: no rows") }
-        return least.timestamp...greatest.timestamp
+        return least...greatest
     }
 
     func distinctCounts() throws -> Int {
-        var found: Set<Int> = []
-        for object in try container.newContext().fetchBatched(StoredItem.all, size: 1000) {
-            found.insert(object.count)
-        }
-        return found.count
+        try container.newContext().selectDistinct(StoredItem.all, \.count).count
     }
 }
