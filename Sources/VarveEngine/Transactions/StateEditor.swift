@@ -16,8 +16,8 @@ final class StateEditor {
     private let splitWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
-    // Asked for with every row. Why exclusivity is not checked at run time: an editor belongs to one
-    // thread, and each function here reads or writes these at once and calls nobody in between.
+    // Asked for with every row. Why exclusivity is not checked at run time: one thread uses an editor,
+    // and each function here reads or writes these at once and calls nobody in between.
     @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
     @safe @exclusivity(unchecked) private var lastRows: (entity: EntityID, editor: TreeEditor)?

@@ -16,7 +16,7 @@ import Foundation
     /// Smaller values are better off in the heap: pages are whole, and cost two system calls.
     static let byteCountMin = 128 << 10
 
-    // All of the pages are about to be written. Taking them at once costs a fraction of a fault each.
+    // All pages are about to be written: taken at once they cost a fraction of a fault each.
     #if os(Linux) || os(Android)
     private static let populate = MAP_POPULATE
     #else
