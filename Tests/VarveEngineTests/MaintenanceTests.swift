@@ -152,7 +152,7 @@ import VarveTesting
         #expect(try engine.contents().count == 400)
     }
 
-    /// They were once: a saver then wrote all pages itself, and those of the thread were for nothing.
+    /// They were once: a saver then wrote all pages itself, those of the thread were for nothing.
     @Test("Pages written ahead of a checkpoint are no tail that calls for pages")
     func pagesAheadAreNoTail() throws {
         let engine = try Engine.openTest(MemoryDirectory()) { $0.maintenance = .inline }
