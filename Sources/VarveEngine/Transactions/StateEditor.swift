@@ -16,7 +16,7 @@ final class StateEditor {
     private let splitWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
-    // Asked for with every row. Why exclusivity is not checked at run time: an editor has one thread,
+    // Asked for with every row. Exclusivity is not checked at run time: an editor has one thread,
     // and each function here reads or writes these at once and calls nobody in between.
     @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
