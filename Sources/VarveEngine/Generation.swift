@@ -21,12 +21,13 @@ final class Generation: Sendable {
         file: any StoreFile,
         header: FileHeader,
         budget: NodeBudget,
-        counters: EngineCounters
+        counters: EngineCounters,
+        environment: any Environment = SystemEnvironment()
     ) {
         self.header = header
         self.file = file
         self.counters = counters
-        log = LogReader(file: file, seed: header.fileSeed)
+        log = LogReader(file: file, seed: header.fileSeed, environment)
         nodes = NodeStore(log: log, budget: budget, counters: counters)
     }
 

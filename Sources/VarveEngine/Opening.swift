@@ -115,7 +115,8 @@ extension Engine {
             file: file,
             header: header,
             budget: budget,
-            counters: counters
+            counters: counters,
+            environment: options.environment
         )
         let epoch = options.environment.randomNumber()
         let stamp = TreeNode.cleanStamp + 1
@@ -230,7 +231,10 @@ extension Engine {
             highWater = nobodysObjectIDs(behind: access.told, recovered)
         }
         var isDirty = state.isDirty
-        if !access.isReadOnly, !recovered.unsettled.isEmpty {
+        let isSettled =
+            access.isReadOnly || recovered.unsettled.isEmpty
+            || options.environment.leavesOut("recovery.settle")
+        if !isSettled {
             state = try settle(
                 state,
                 recovered,
@@ -265,7 +269,7 @@ extension Engine {
         syncsName: Bool
     ) throws(EngineError) -> RecoveredLog {
         let scan = LogScan(log: reader, size: try reader.size())
-        let recovered = try Recovery(scan: scan).run()
+        var recovered = try Recovery(scan: scan).run()
         if !isReadOnly, let place = recovered.writerFeatures {
             throw EngineError(
                 .formatTooNew,
@@ -274,18 +278,32 @@ extension Engine {
                 place: place
             )
         }
-        if isReadOnly { return recovered }
-        if !syncsName, recovered.newest.header.kind == .close && recovered.isClosed {
+        if isReadOnly || !syncsName,
+            recovered.newest.header.kind == .close && recovered.isClosed
+        {
             return recovered
         }
-        // The store's name may come from a process that died before it synced the directory.
-        try io { () throws(IOError) in try directory.sync() }
+        if !isReadOnly {
+            // The store's name may come from a process that died before it synced the directory.
+            try io { () throws(IOError) in try directory.sync() }
+        }
         if recovered.isClosed { return recovered }
-        // What was read may be in the system's memory only: a sync and a fresh read show the
-        // disk's truth earlier. Neither proves anything; the settle does.
-        try io { () throws(IOError) in try file.syncData() }
-        file.adviseDontNeed()
-        return try Recovery(scan: scan).run()
+        if !isReadOnly {
+            // What was read may be in the system's memory only: a sync and a fresh read show the
+            // disk's truth earlier. Neither proves anything; the settle does.
+            try io { () throws(IOError) in try file.syncData() }
+            file.adviseDontNeed()
+        }
+        // A read that goes wrong once must not make a torn tail of the newest commit: whoever sees
+        // less than was seen before looks again.
+        for _ in 0..<4 {
+            let again = try Recovery(scan: scan).run()
+            if again.newest.offset >= recovered.newest.offset, again.dataEnd >= recovered.dataEnd {
+                return again
+            }
+            recovered = again
+        }
+        throw EngineError(.ioFailed, "reads of the store's log contradict each other")
     }
 
     static func logWriter(

@@ -12,9 +12,15 @@ public protocol Environment: Sendable {
     func processID() -> Int32
     /// Does nothing in production.
     func yield(_ point: StaticString)
+    /// Whether a step is to be left out: false in production. Tests of tests plant bugs with it
+    /// (docs/Testing.md); asked where it costs nothing, at opening or before work on the disk.
+    func leavesOut(_ step: StaticString) -> Bool
 }
 
 extension Environment {
+    /// Nothing is left out.
+    public func leavesOut(_ step: StaticString) -> Bool { false }
+
     /// 8 random bytes as a number.
     public func randomNumber() -> UInt64 {
         randomBytes(8).reduce(0) { $0 &<< 8 | UInt64($1) }

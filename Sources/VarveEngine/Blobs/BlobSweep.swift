@@ -22,7 +22,9 @@ extension Engine {
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
         guard state.trees[.droppedBlobs] != nil, canSweep else { return state }
-        let oldest = min(oldestPinned(), try oldestRetained(state))
+        let leavesPinsOut = options.environment.leavesOut("sweep.pinned")
+        let oldest =
+            leavesPinsOut ? state.number : min(oldestPinned(), try oldestRetained(state))
         var keys: [BlobDigest: [[UInt8]]] = [:]
         var stillRead: Set<BlobDigest> = []
         var cursor = TreeCursor(state.tree(.droppedBlobs))
@@ -102,8 +104,10 @@ extension Engine {
             try blobStore.files.list()
         }
         var orphans: [BlobDigest] = []
+        let leavesNamesOut = options.environment.leavesOut("sweep.named")
         for digest in files where !dropped.contains(digest) {
-            if try named.value(EngineKeys.digest(digest)) == nil { orphans.append(digest) }
+            let isNamed = try named.value(EngineKeys.digest(digest)) != nil
+            if !isNamed || leavesNamesOut { orphans.append(digest) }
         }
         let removed = try blobStore.remove(orphans)
         counters.blobFilesSwept.add(UInt64(removed.count), ordering: .relaxed)

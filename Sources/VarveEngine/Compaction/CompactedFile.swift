@@ -54,7 +54,13 @@ struct CompactedFile {
         }
         self.directory = directory
         self.name = name
-        generation = Generation(file: file, header: header, budget: budget, counters: counters)
+        generation = Generation(
+            file: file,
+            header: header,
+            budget: budget,
+            counters: counters,
+            environment: environment
+        )
         log = LogWriter(
             file: file,
             seed: header.fileSeed,

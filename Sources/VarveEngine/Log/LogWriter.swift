@@ -20,7 +20,13 @@ final class LogProgress: Sendable {
     private let syncing = Mutex(())
     private let failure = Mutex<IOError?>(nil)
 
-    init(durableEnd: FileOffset) { durable = Atomic(durableEnd.rawValue) }
+    /// True in tests that plant this bug, never else.
+    private let isStuck: Bool
+
+    init(durableEnd: FileOffset, _ environment: any Environment) {
+        durable = Atomic(durableEnd.rawValue)
+        isStuck = environment.leavesOut("log.raise")
+    }
 
     /// Syncs the log through the descriptor that commits are written through.
     ///
@@ -51,6 +57,7 @@ final class LogProgress: Sendable {
 
     /// After a sync that succeeded, begun after everything below `end` was written.
     func raise(to end: FileOffset) {
+        if isStuck { return }
         durable.max(end.rawValue, ordering: .acquiringAndReleasing)
     }
 }
@@ -112,7 +119,7 @@ struct LogWriter {
         self.seed = seed
         self.options = options
         self.counters = counters
-        progress = LogProgress(durableEnd: durableEnd)
+        progress = LogProgress(durableEnd: durableEnd, options.environment)
         room = TailRoom(end: end, options: options, counters: counters, progress: progress)
         // The chain goes on from a proven frame, which lies below `durableEnd`.
         now = Mark(

@@ -137,6 +137,7 @@ struct LogScan {
         of commit: ScannedCommit,
         checksPayloads: Bool
     ) throws(EngineError) -> FileOffset? {
+        guard log.checksBodies else { return nil }
         var position = commit.record.bodyStart.rawValue
         var hash = log.seed
         while position < commit.offset.rawValue {

@@ -7,7 +7,7 @@
 public import Foundation
 import Synchronization
 import VarveBase
-import VarveEngine
+package import VarveEngine
 import VarveRecords
 
 /// An open store. Opens contexts and runs background work; shared by the whole app.
@@ -106,6 +106,22 @@ public final class PersistentContainer: Sendable {
         try make(
             .memory,
             place: "memory",
+            try EntityDeclaration.describe(schema),
+            schema.entities,
+            options
+        )
+    }
+
+    /// Opens or makes a store wherever it lies: `VarveTesting` has disks that fail.
+    package static func openNow(
+        _ location: StoreLocation,
+        place: String,
+        schema: any VersionedSchema.Type,
+        options: ContainerOptions
+    ) throws -> PersistentContainer {
+        try make(
+            location,
+            place: place,
             try EntityDeclaration.describe(schema),
             schema.entities,
             options

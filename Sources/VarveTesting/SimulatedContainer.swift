@@ -1,0 +1,25 @@
+// An app's container on a simulated disk.
+
+public import VarveObjects
+
+extension PersistentContainer {
+    /// Opens the store of a name on a simulated disk, or makes it there: to see what an app does
+    /// when calls fail, and what it finds after a power cut.
+    ///
+    /// ```swift
+    /// let disk = SimulatedDisk()
+    /// let container = try PersistentContainer.openNow(on: disk, schema: AppSchema.self)
+    /// disk.setFault(SimulatedDisk.Fault(first: disk.calls + 1, code: SimulatedDisk.noSpace))
+    /// // context.save() now throws `diskFull`
+    /// ```
+    ///
+    /// - Throws: as `PersistentContainer.open`.
+    public static func openNow(
+        on disk: SimulatedDisk,
+        name: String = "test",
+        schema: any VersionedSchema.Type,
+        options: ContainerOptions = ContainerOptions()
+    ) throws -> PersistentContainer {
+        try openNow(disk.location(name), place: name, schema: schema, options: options)
+    }
+}
