@@ -29,7 +29,8 @@ extension Engine {
     /// - Throws: `missing`, `missingDirectory`, `permission`, `busy`, `notAStore`, `formatTooNew`,
     ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`. For reading, a damaged log is
     ///   opened at its last sound commit, and `damage` says why; it throws when there is none.
-    /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads.
+    /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads,
+    ///   and a sync of the directory if it was compacted.
     public static func open(
         _ location: StoreLocation,
         mode: StoreOpenMode = .createIfMissing,
@@ -284,7 +285,8 @@ extension Engine {
             return recovered
         }
         if !isReadOnly {
-            // The store's name may come from a process that died before it synced the directory.
+            // The store's name may come from a process that died before it synced the directory:
+            // one that made it, or one whose compacted file, which ends with a CLOSE, has the name.
             try io { () throws(IOError) in try directory.sync() }
         }
         if recovered.isClosed { return recovered }
