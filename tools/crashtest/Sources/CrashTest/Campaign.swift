@@ -44,6 +44,8 @@ enum Part: String, CaseIterable, Sendable {
 /// What is wanted of a campaign.
 struct Orders: Sendable {
     var seconds = 60.0
+    /// Goes on until there are so many cases, ten times as long at most: machines differ.
+    var casesMin = 0
     var seed: UInt64 = 1
     var seeds: Int?
     var jobs = 2
@@ -100,7 +102,11 @@ final class Tally: Sendable {
             + Double(elapsed.components.attoseconds) / 1e18
     }
     var isOver: Bool {
-        stopped.load(ordering: .relaxed) || (orders.only == nil && seconds > orders.seconds)
+        if stopped.load(ordering: .relaxed) { return true }
+        if orders.only != nil { return false }
+        let seconds = seconds
+        return seconds > orders.seconds
+            && (cases >= orders.casesMin || seconds > 10 * orders.seconds)
     }
 
     func count(_ part: Part, _ cases: Int = 1) {

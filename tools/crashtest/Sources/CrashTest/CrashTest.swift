@@ -20,7 +20,8 @@ struct CrashTest {
         --case NAME    only this case of the seed, as a violation names it
         --plant BUG    breaks one step of the store: a violation must be found. --list-plants names
                        them, one a line
-        --cases-min N  fewer cases are a failure
+        --cases-min N  goes on until there are so many, ten times as long at most; with
+                       fewer it fails
         """
 
     static func main() async {
@@ -41,7 +42,7 @@ struct CrashTest {
             findings[0] = await shortened(first, arguments.orders)
         }
         Report(arguments, tally, findings).print()
-        let isShort = tally.cases < arguments.casesMin
+        let isShort = tally.cases < arguments.orders.casesMin
         exit(findings.isEmpty && !isShort ? 0 : 1)
     }
 
@@ -56,6 +57,7 @@ struct CrashTest {
             orders.seeds = 1
             orders.jobs = 1
             orders.seconds = 3
+            orders.casesMin = 0
             if ContinuousClock.now - start > .seconds(20) { break }
             orders.parts =
                 Part(rawValue: String(finding.name.prefix { $0 != "/" })).map { [$0] }
@@ -73,7 +75,6 @@ struct Arguments {
     var isJSON = false
     var wantsHelp = false
     var listsPlants = false
-    var casesMin = 0
     var complaint: String?
 
     init(_ words: [String]) {
@@ -108,7 +109,7 @@ struct Arguments {
             case "--cases-min":
                 let number = value { Int($0) }
                 isFine = number != nil
-                casesMin = number ?? 0
+                orders.casesMin = number ?? 0
             case "--part":
                 let part = value { Part(rawValue: $0) }
                 isFine = part != nil
@@ -167,8 +168,8 @@ struct Report {
             for line in finding.details { Swift.print("    \(line)") }
             Swift.print("    again: \(command(finding))")
         }
-        if tally.cases < arguments.casesMin {
-            Swift.print("FAILED: fewer than \(arguments.casesMin) cases")
+        if tally.cases < arguments.orders.casesMin {
+            Swift.print("FAILED: fewer than \(arguments.orders.casesMin) cases")
         }
     }
 
