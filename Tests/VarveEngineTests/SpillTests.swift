@@ -4,6 +4,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -147,6 +148,41 @@ import VarveIO
         // changes of leaves of the indexes.
         #expect(engine.statistics.spills < 160)
         #expect(try engine.contents().count == 4_000)
+    }
+
+    @Test("Pages encoded by several threads are those of one", arguments: [2, 5])
+    func threadsMakeTheSamePages(threads: Int) throws {
+        func file(_ threads: Int) throws -> [UInt8] {
+            let directory = MemoryDirectory()
+            let engine = try Engine.openTest(directory) {
+                $0.environment = FixedEnvironment()
+                $0.maintenance = .inline
+                $0.encodingThreads = threads
+            }
+            var random = SeededGenerator(11)
+            _ = try engine.write { transaction in
+                for object in UInt64(1)...20_000 {
+                    let int = Int64.random(in: 0...Int64.max, using: &random)
+                    try transaction.insert(Self.entity, ObjectID(object), row: row(int, "text"))
+                }
+            }
+            #expect(try engine.contents().count == 20_000)
+            try engine.close()
+            let file = try directory.openFile("test.varve", mode: .read)
+            return try file.read(at: FileOffset(0), count: Int(try file.size()))
+        }
+        let one = try file(1)
+        #expect(one.count > 64 * 4096)
+        #expect(try file(threads) == one)
+    }
+
+    @Test("Outputs stand in the order of their inputs, however many threads there are")
+    func outputsKeepTheirOrder() {
+        let inputs = Array(0..<1_003)
+        for threads in [0, 1, 2, 7] {
+            let outputs = BackgroundThread.map(inputs, threads: threads) { $0 * 3 }
+            #expect(outputs == inputs.map { $0 * 3 })
+        }
     }
 
     @Test("An import holds no more than its budget in memory")

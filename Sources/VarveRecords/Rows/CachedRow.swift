@@ -1,7 +1,7 @@
 // One version of one row, decoded column by column when asked.
 //
 // Invariants
-// - Immutable. Two contexts may hold the same one.
+// - Immutable, but for its slot in the row cache. Two contexts may hold the same one.
 // - It holds no place in the file: a value outside the row is found through a snapshot, so
 //   compaction cannot make a cached row stale.
 
