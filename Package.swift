@@ -147,6 +147,11 @@ let package = Package(
             ],
             exclude: ["Stores"]
         ),
+        // The fuzz targets themselves (tools/fuzz), built with the tests that replay their inputs.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: ["VarveInspection", "VarveTesting"]
+        ),
         .testTarget(name: "TidyTests"),
     ],
     swiftLanguageModes: [.v6]

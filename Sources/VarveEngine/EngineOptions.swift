@@ -108,6 +108,9 @@ public struct EngineOptions: Sendable {
     /// the store, for tools that look at it while it is open: about once a second while something
     /// happens, and at close. Stores in memory and stores opened for reading have none.
     public var writesLiveCounters = false
+    /// Whether a store file may be written that its group or others may write as well, or that
+    /// belongs to another user. Whoever may write to a store can change any of it unnoticed.
+    public var allowsForeignWriters = false
     /// Random numbers, clocks and yield points.
     public var environment: any Environment = SystemEnvironment()
     /// Who creates the store, at most 64 bytes: kept in the file header.

@@ -60,7 +60,12 @@ extension Engine {
                 try removeLeftovers(name, in: directory)
             }
             // 4. The file and its header.
-            let file = try openFile(fileName, in: directory, isReadOnly)
+            let file = try openFile(
+                fileName,
+                in: directory,
+                isReadOnly,
+                allowsForeignWriters: options.allowsForeignWriters
+            )
             let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
             // 5. The newest commit, and the state it stands for.
             return try open(file, header, directory, name, access, options, delegate)
@@ -506,7 +511,8 @@ extension Engine {
     static func openFile(
         _ name: String,
         in directory: any StoreDirectory,
-        _ isReadOnly: Bool
+        _ isReadOnly: Bool,
+        allowsForeignWriters: Bool = true
     ) throws(EngineError) -> any StoreFile {
         do throws(IOError) {
             let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
@@ -518,6 +524,16 @@ extension Engine {
                     operation: "open",
                     name: name,
                     reason: "the file has \(identity.links) names; copy a store with a backup"
+                )
+            }
+            let isPrivate = identity.isOwn && !identity.isWritableByOthers
+            guard isReadOnly || isPrivate || allowsForeignWriters else {
+                throw IOError(
+                    kind: .permission,
+                    code: 0,
+                    operation: "open",
+                    name: name,
+                    reason: "others than the user of this process may write the file"
                 )
             }
             return file

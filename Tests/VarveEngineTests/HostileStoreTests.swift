@@ -169,6 +169,79 @@ import VarveIO
         #expect(error?.code == .damaged)
     }
 
+    /// Found by the fuzzers: the scan gave 1, 2, 9, 8, 9; of a page that hangs in a tree many times
+    /// it gave the entries as often.
+    @Test(arguments: [true, false]) func aScanMeetsLeavesThatOverlap(isForward: Bool) throws {
+        let directory = try store({ log in
+            let left = leaf([1, 2, 9], &log)
+            let right = leaf([8, 9], &log)
+            let root = page(TestDelegate.rows, level: 1, count: 2, &log) { writer in
+                writer.count(0)
+                writer.count(0)
+                writer.count(8)
+                writer.bigEndian64(8)
+                PageChild(address: left, rows: 3).append(to: &writer)
+                PageChild(address: right, rows: 2).append(to: &writer)
+            }
+            return [StoredRoot(tree: TestDelegate.rows, level: 1, address: root, rows: 5)]
+        })
+        let engine = try Engine.openTest(directory, mode: .existing)
+        var cursor = engine.snapshot().cursor(TestDelegate.rows)
+        let error = #expect(throws: EngineError.self) {
+            var hasRow = try isForward ? cursor.first() : cursor.last()
+            while hasRow { hasRow = try isForward ? cursor.next() : cursor.previous() }
+        }
+        #expect(error?.code == .damaged)
+    }
+
+    @Test func aPageThatHangsInATreeTwiceIsReadOnce() throws {
+        let directory = try store({ log in
+            let shared = leaf([1, 2, 3], &log)
+            let root = page(TestDelegate.rows, level: 1, count: 40, &log) { writer in
+                writer.count(0)
+                for key in 0..<40 { writer.count(key == 0 ? 0 : 8) }
+                for key in UInt64(1)..<40 { writer.bigEndian64(key * 10) }
+                for _ in 0..<40 { PageChild(address: shared, rows: 3).append(to: &writer) }
+            }
+            return [StoredRoot(tree: TestDelegate.rows, level: 1, address: root, rows: 120)]
+        })
+        let observer = try LogObserver.open(.directory(directory, name: "test"))
+        let root = try #require(observer.tail?.roots.last)
+        var messages: [String] = []
+        try observer.audit(root) { _, error in
+            if let error { messages.append(error.message) }
+            return true
+        }
+        #expect(messages.count == 39)
+        #expect(messages.allSatisfy { $0.contains("twice") })
+    }
+
+    /// Counts of which one alone is no signed number, and counts whose sum is more than a tree has.
+    @Test(arguments: [UInt64(1) << 62, 1 << 63, .max - 2])
+    func rowCountsThatCannotBeAreDamage(rows: UInt64) throws {
+        var address: PageAddress?
+        let directory = try store({ log in
+            let left = leaf([1, 2, 3], &log)
+            let right = leaf([8, 9], &log)
+            address = page(TestDelegate.rows, level: 1, count: 2, &log) { writer in
+                writer.count(0)
+                writer.count(0)
+                writer.count(8)
+                writer.bigEndian64(8)
+                PageChild(address: left, rows: 3).append(to: &writer)
+                PageChild(address: right, rows: rows).append(to: &writer)
+            }
+            return []
+        })
+        let file = try directory.openFile("test.varve", mode: .read)
+        let header = try FileHeader(decoding: file.read(at: FileOffset(0), count: 4096))
+        let log = LogReader(file: file, seed: header.fileSeed)
+        let frame = try log.frame(try #require(address), kind: .page)
+        #expect(throws: FormatError.self) {
+            try PageCoding.node(frame, tree: TestDelegate.rows, level: 1)
+        }
+    }
+
     /// 60,000 keys that share a prefix of a megabyte would unfold to 60 GB.
     @Test func aPrefixThatUnfoldsWithoutBoundIsDamage() throws {
         expectDamage(

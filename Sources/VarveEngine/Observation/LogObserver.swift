@@ -232,13 +232,22 @@ extension Recovery {
         var found: RecoveredLog?
         // Every later commit stands on a frame that is known to be damaged.
         var ceiling = UInt64.max
+        var broken = BrokenChains()
         do throws(EngineError) {
             try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
                 // Commit frames alone, as in `run`.
                 guard offset < ceiling, header.kind.isCommitFrame,
                     let candidate = try scan.commit(at: FileOffset(offset)),
-                    case .sound(let chain) = try chain(of: candidate)
+                    !broken.holds(candidate)
                 else { return true }
+                let chain: Chain
+                switch try self.chain(of: candidate) {
+                case .sound(let sound): chain = sound
+                case .brokenTail(let passed):
+                    broken.add(passed, of: candidate)
+                    return true
+                case .brokenBelowDurableEnd: return true
+                }
                 do throws(EngineError) {
                     let (base, replay) = try history(of: chain.proven)
                     found = RecoveredLog(

@@ -1,7 +1,8 @@
 // Every page of a stored tree, checked against its parent: for tools.
 //
 // Invariants
-// - Nothing is cached, so memory is bounded by one page a level.
+// - No page is cached: memory is one page a level, and the places of the pages seen, by which a page
+//   that two parents name is found, and read once.
 // - A damaged page hides its own subtree only; its neighbours are checked all the same.
 
 public import VarveBase
@@ -47,15 +48,23 @@ extension LogObserver {
             low: [],
             high: nil
         )
-        return try audit(page, visit)
+        var seen: Set<FileOffset> = []
+        return try audit(page, &seen, visit)
     }
 
     private func audit(
         _ page: AuditedPage,
+        _ seen: inout Set<FileOffset>,
         _ visit: (AuditedPage, EngineError?) -> Bool
     ) throws(EngineError) -> Bool {
         let node: TreeNode
         do throws(EngineError) {
+            guard seen.insert(page.address.offset).inserted else {
+                throw .damaged(
+                    "page \(page.address.offset.frameName) hangs in its tree twice",
+                    place: page.address.offset
+                )
+            }
             node = try checkedNode(page)
         } catch {
             guard error.code == .damaged else { throw error }
@@ -75,7 +84,7 @@ extension LogObserver {
                 low: index == 0 ? page.low : node.key(index),
                 high: index + 1 < node.count ? node.key(index + 1) : page.high
             )
-            guard try audit(below, visit) else { return false }
+            guard try audit(below, &seen, visit) else { return false }
         }
         return true
     }

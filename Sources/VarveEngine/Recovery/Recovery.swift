@@ -57,6 +57,7 @@ struct Recovery {
         var named: Set<FileOffset> = [FileOffset(0)]
         var failure: EngineError?
         var writerFeatures: FileOffset?
+        var broken = BrokenChains()
         try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
             // The commit that a frame names was synced before the frame was written, unless both
             // belong to one batch.
@@ -78,6 +79,7 @@ struct Recovery {
             if candidate.record.flags & CommitRecord.writerFeatures != 0 {
                 writerFeatures = candidate.offset
             }
+            if broken.holds(candidate) { return true }
             switch try chain(of: candidate) {
             case .sound(let chain):
                 accepted = (candidate, chain)
@@ -90,7 +92,8 @@ struct Recovery {
                     place: place
                 )
                 return false
-            case .brokenTail:
+            case .brokenTail(let passed):
+                broken.add(passed, of: candidate)
                 return true
             }
         }
@@ -124,7 +127,27 @@ struct Recovery {
     enum Verdict {
         case sound(Chain)
         case brokenBelowDurableEnd(FileOffset)
-        case brokenTail
+        /// With the commits above the break.
+        case brokenTail([FileOffset])
+    }
+
+    /// Commits above a break that was met already: each chain is followed to its break once, so that
+    /// a torn batch of many commits costs no more than its bytes.
+    struct BrokenChains {
+        /// By commit, a `durableEnd` that every commit from there down to the break ends above.
+        private var ends: [FileOffset: FileOffset] = [:]
+
+        /// Whether the chain of a candidate is known to break before it meets a proven commit.
+        func holds(_ candidate: ScannedCommit) -> Bool {
+            ends[candidate.offset].map { candidate.record.durableEnd <= $0 } ?? false
+        }
+
+        mutating func add(_ passed: [FileOffset], of candidate: ScannedCommit) {
+            for offset in passed {
+                let known = ends[offset] ?? candidate.record.durableEnd
+                ends[offset] = max(known, candidate.record.durableEnd)
+            }
+        }
     }
 
     /// Follows the chain back to a frame that ends at or below the candidate's `durableEnd`.
@@ -135,12 +158,15 @@ struct Recovery {
         // The first one was synced before the file got its name.
         while commit.end > durableEnd && !commit.isFirst {
             if let place = try scan.brokenBody(of: commit, checksPayloads: true) {
-                return place < durableEnd ? .brokenBelowDurableEnd(place) : .brokenTail
+                return place < durableEnd
+                    ? .brokenBelowDurableEnd(place)
+                    : .brokenTail((unproven + [commit]).map(\.offset))
             }
             unproven.append(commit)
             guard let before = try scan.previous(of: commit) else {
                 let place = commit.header.previousCommit
-                return place < durableEnd ? .brokenBelowDurableEnd(place) : .brokenTail
+                return place < durableEnd
+                    ? .brokenBelowDurableEnd(place) : .brokenTail(unproven.map(\.offset))
             }
             commit = before
         }

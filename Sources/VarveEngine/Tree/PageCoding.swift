@@ -74,12 +74,13 @@ enum PageCoding {
         var sum: UInt64 = 0
         for child in body.children {
             let (next, overflow) = sum.addingReportingOverflow(child.rows)
-            guard !overflow, child.rows > 0 else {
+            // As a root says: what counts on from here never overflows, signed or not.
+            guard !overflow, child.rows > 0, next <= TreeRoots.rowsMax else {
                 throw FormatError(
                     place: place,
                     field: "rows",
                     found: "\(child.rows)",
-                    expected: "a row count"
+                    expected: "1 to 2^62 in all"
                 )
             }
             sum = next

@@ -3,6 +3,7 @@
 // Invariants
 // - A cursor reads one state of one tree; nothing that happens later changes what it sees.
 // - It stands on an entry or nowhere. After an error it stands nowhere for ever.
+// - Keys ascend from leaf to leaf as they do inside one, whatever the pages say.
 // - It holds its leaf and the inner nodes above it by references, taken when it gets there: inside
 //   a leaf it moves by counting. Between two moves nothing is kept from being evicted.
 // - Bytes are lent to a closure from published nodes only. Those of a transaction are copied for
@@ -329,12 +330,28 @@ public struct TreeCursor {
         return false
     }
 
+    /// Pages are checked one by one, so only here it shows that neighbours overlap, or that one
+    /// page hangs in a tree twice: entries ascend, so a scan comes to its end.
+    private func checkOrder(
+        _ from: TreeNode,
+        _ to: TreeNode,
+        isForward: Bool
+    ) throws(EngineError) {
+        let (left, right) = isForward ? (from, to) : (to, from)
+        // An empty leaf is told by the caller.
+        guard left.count > 0, right.count > 0,
+            left.compareKey(left.count - 1, with: right.key(0)) >= 0
+        else { return }
+        throw .damaged("keys of neighbouring pages of tree \(tree.id.rawValue) overlap")
+    }
+
     /// From the innermost step of the path down to its first or last entry.
     private mutating func descendEdge(first: Bool) throws(EngineError) -> Bool {
         do throws(EngineError) {
             while let step = path.last {
                 let child = try tree.child(of: step.node, at: step.index)
                 if child.isLeaf {
+                    if let leaf { try checkOrder(leaf, child, isForward: first) }
                     leaf = child
                     index = first ? 0 : child.count - 1
                     guard child.count > 0 else {

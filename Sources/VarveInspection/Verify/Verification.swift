@@ -101,6 +101,19 @@ extension StoreObserver {
             )
             report.add(problem)
         }
+        if log.failure == nil, state == nil, let stateFailure {
+            // Sound frames whose contents cannot be read: a schema that is none, row changes that
+            // do not apply.
+            report.add(
+                VerifyProblem(
+                    kind: .damaged,
+                    subject: "newest commit",
+                    place: stateFailure.place ?? log.tail?.newest.offset.rawValue,
+                    isNeeded: true,
+                    message: stateFailure.message
+                )
+            )
+        }
         guard let tail = log.tail else { return }
         report.bytes += tail.replayed.reduce(tail.base.header.frameLength) {
             $0 + $1.header.frameLength
