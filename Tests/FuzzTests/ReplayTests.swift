@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import VarveTesting
 
 @Suite("Fuzz targets") struct ReplayTests {
     /// What is kept of a target: inputs that failed once, in tools/fuzz/Corpus.

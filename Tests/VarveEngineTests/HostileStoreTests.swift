@@ -217,7 +217,7 @@ import VarveIO
     }
 
     /// Counts of which one alone is no signed number, and counts whose sum is more than a tree has.
-    @Test(arguments: [UInt64(1) << 62, 1 << 63, .max - 2])
+    @Test(arguments: [1 << 62, 1 << 63, UInt64.max - 2] as [UInt64])
     func rowCountsThatCannotBeAreDamage(rows: UInt64) throws {
         var address: PageAddress?
         let directory = try store({ log in

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 // The fuzzers are a package of their own: unsafe flags make a package unusable as a dependency.
-// Built by tools/fuzz/run with `-sanitize=fuzzer,address`; the library is instrumented as well, since
-// it is built here from its sources. The targets are those of Tests/FuzzTests.
+// Built by tools/fuzz/run with `-sanitize=fuzzer,address`; the library is instrumented as well,
+// since it is built here from its sources. The targets are those of Tests/FuzzTests.
 
 import PackageDescription
 

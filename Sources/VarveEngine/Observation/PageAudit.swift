@@ -1,8 +1,8 @@
 // Every page of a stored tree, checked against its parent: for tools.
 //
 // Invariants
-// - No page is cached: memory is one page a level, and the places of the pages seen, by which a page
-//   that two parents name is found, and read once.
+// - No page is cached: memory is one page a level, and the places of the pages seen, so that a
+//   page that two parents name is found and read once.
 // - A damaged page hides its own subtree only; its neighbours are checked all the same.
 
 public import VarveBase

@@ -131,8 +131,8 @@ struct Recovery {
         case brokenTail([FileOffset])
     }
 
-    /// Commits above a break that was met already: each chain is followed to its break once, so that
-    /// a torn batch of many commits costs no more than its bytes.
+    /// Commits above a break that was met already: each chain is followed to its break once, so
+    /// that a torn batch of many commits costs no more than its bytes.
     struct BrokenChains {
         /// By commit, a `durableEnd` that every commit from there down to the break ends above.
         private var ends: [FileOffset: FileOffset] = [:]

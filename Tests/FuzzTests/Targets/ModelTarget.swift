@@ -4,6 +4,7 @@
 // - After any error the store reads as before, or says that it is poisoned.
 // - A save whose outcome was unknown is there whole or not at all, and stays so.
 
+import VarveInspection
 import VarveTesting
 
 enum ModelTarget {
@@ -199,7 +200,10 @@ enum ModelTarget {
 
         func finish() throws {
             try reopen()
-            guard try StoreChecks.look(disk) else { throw Violation("verify finds damage") }
+            let report = try StoreObserver.open(disk.location()).verify(level: .full)
+            if !report.isSound || !report.notChecked.isEmpty {
+                throw Violation("verify finds: \(report.problems) \(report.notChecked)")
+            }
             try store.close()
             disk.kill()
             if let violation = disk.violations.first { throw Violation(violation) }

@@ -110,6 +110,6 @@ enum NamesTarget {
             }
         }
         do { try StoreChecks.commit(store) } catch let error where !(error is Violation) {}
-        do { _ = try store.engine.makeBlobWriter(externalLimit: 10).append([1, 2, 3]) } catch {}
+        do { try store.engine.makeBlobWriter(externalLimit: 10).append([1, 2, 3]) } catch {}
     }
 }

@@ -9,9 +9,11 @@ enum SmallSeeds {
     @Sendable static func tail() -> Seeds {
         var seeds: Seeds = []
         for store in UInt8(0)..<UInt8(truncatingIfNeeded: SeedStore.all.count) {
-            seeds.append(("edit-\(store)", [store, 0, 0, 20, 0, 1]))
-            seeds.append(("cut-\(store)", [store, 0, 2, 40, 0]))
-            seeds.append(("page-\(store)", [store, 1, 6, 8, 0, 0, 0, 0, 0, 0, 0, 9]))
+            switch store % 3 {
+            case 0: seeds.append(("edit-\(store)", [store, 0, 0, 20, 0, 1]))
+            case 1: seeds.append(("cut-\(store)", [store, 0, 2, 40, 0]))
+            default: seeds.append(("page-\(store)", [store, 1, 6, 8, 0, 0, 0, 0, 0, 0, 0, 9]))
+            }
         }
         seeds.append(("sector", [2, 0, 5, 0, 3, 0, 1]))
         seeds.append(("behind", [2, 0, 4, 5, 70, 86, 1, 2, 9]))

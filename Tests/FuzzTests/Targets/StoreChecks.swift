@@ -113,8 +113,13 @@ enum StoreChecks {
                 let object = try cursor.trailingObjectID()
                 let stored = try cursor.row()
                 try RowView(stored.bytes).validate()
-                guard let row = try snapshot.row(entity.id, object) else {
+                guard try snapshot.storage.row(entity.tree, object) != nil else {
                     throw Contradiction("a row of a cursor is not found by its object ID")
+                }
+                hasRow = try cursor.next()
+                if entity.isHiddenLink { continue }
+                guard let row = try snapshot.row(entity.id, object) else {
+                    throw Contradiction("a row of an entity is not found by its object ID")
                 }
                 for attribute in entity.attributes {
                     let value = try snapshot.value(of: row, attribute.column)
@@ -122,7 +127,6 @@ enum StoreChecks {
                         _ = try snapshot.storage.blob(reference)?.readAll()
                     }
                 }
-                hasRow = try cursor.next()
             }
             for index in entity.indexes {
                 for tree in [index.tree, index.cutTree].compactMap(\.self) {

@@ -20,6 +20,25 @@ private func libFuzzerMutate(
     _ sizeMax: Int
 ) -> Int
 
+@_silgen_name("LLVMFuzzerRunDriver")
+private func libFuzzerRun(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ testOneInput: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+/// What SwiftPM links as `main`, since it is not told of libFuzzer: its own flags for two
+/// sanitizers leave the compiler with the last of them, and nothing would guide the fuzzer.
+@_cdecl("Fuzz_main")
+public func begin(
+    _ count: CInt,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+) -> CInt {
+    var count = count
+    var arguments = arguments
+    return libFuzzerRun(&count, &arguments, testOneInput)
+}
+
 /// The target of this process.
 private let target: FuzzTarget = {
     let name = getenv("VARVE_FUZZ_TARGET").map { String(cString: $0) } ?? ""
