@@ -85,6 +85,34 @@ import VarveTesting
         #expect(try first.contents().count == 2)
     }
 
+    @Test("Savers who never pause give way to another process")
+    func noPause() throws {
+        let folder = try WritersFolder()
+        let saving = Mutex<Engine?>(nil)
+        let first = try folder.open {
+            $0.maintenance = .inline
+            // At each sync somebody else has queued already, as long as anybody may.
+            $0.environment = GatedEnvironment { point in
+                guard point == "commit.sync", let engine = saving.withLock({ $0 }) else { return }
+                for _ in 0..<300 where engine.queue.isEmpty { _ = Parker().park(milliseconds: 1) }
+            }
+        }
+        let second = try folder.open {
+            $0.maintenance = .inline
+            $0.turnMilliseconds = 30_000
+        }
+        saving.withLock { $0 = first }
+        let savers = (0..<2).map { saver in
+            TestThread {
+                while saving.withLock({ $0 != nil }) { _ = try? Self.insert(first, "\(saver)") }
+            }
+        }
+        waitAMinute { first.statistics.batches > 3 }
+        #expect(throws: Never.self) { try Self.insert(second, "other") }
+        saving.withLock { $0 = nil }
+        for saver in savers { saver.join() }
+    }
+
     @Test("Who has only opened the store holds nobody up, and neither does who is idle")
     func whoIsIdle() throws {
         let folder = try WritersFolder()
@@ -303,6 +331,39 @@ import VarveTesting
         let again = try folder.open()
         #expect(again.statistics.replayedOperations == 0)
         #expect(try again.contents().count == 5)
+    }
+
+    @Test("Who missed more than one compaction is told that anything may have changed")
+    func missedCompactions() throws {
+        let folder = try WritersFolder()
+        let told = Mutex<[(number: UInt64, isUnknown: Bool)]>([])
+        let first = try Self.open(folder) { changes in
+            told.withLock { $0.append((changes.number.rawValue, changes.isUnknown)) }
+        }
+        let second = try folder.open { $0.maintenance = .inline }
+        let id = try Self.insert(second, "a")
+        #expect(try first.contents().count == 1)
+        told.withLock { $0 = [] }
+        for step in 0..<3 {
+            _ = try second.write {
+                try $0.update(Self.entity, id, patch: patch(Int64(step), "b"))
+            }
+            _ = try second.compact()
+        }
+        #expect(try first.contents() == second.contents())
+        #expect(told.withLock { $0.last?.number } == second.snapshot().number.rawValue)
+        #expect(told.withLock { $0.contains { $0.isUnknown } })
+        // It may also be its own turn that shows it.
+        for step in 0..<3 {
+            _ = try second.write {
+                try $0.update(Self.entity, id, patch: patch(Int64(step), "c"))
+            }
+            _ = try second.compact()
+        }
+        told.withLock { $0 = [] }
+        _ = try first.write { try $0.update(Self.entity, id, patch: patch(7, "d")) }
+        #expect(told.withLock { $0.map(\.isUnknown).suffix(2) } == [true, false])
+        #expect(try first.contents() == second.contents())
     }
 
     // MARK: A turn that ends badly
