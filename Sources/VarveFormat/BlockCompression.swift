@@ -1,7 +1,7 @@
 // FENCE: the only file that imports CLZ4.
 //
 // Invariants
-// - Compression is a pure function of the bytes and the level (of one liblz4).
+// - Compression is a pure function of the bytes (of one liblz4).
 // - Decompression never writes beyond `rawLength` and never returns fewer bytes.
 // - A claimed length is refused before anything is allocated when it is over the caller's limit or
 //   over what LZ4 could ever make of the stored bytes (255 for 1, and some).
@@ -12,35 +12,30 @@ import CLZ4
 public enum BlockCompression {
     /// The most bytes one block may hold: LZ4's own limit.
     public static let rawBytesMax = 0x7E00_0000
-    /// Level of the slower, denser compressor.
-    public static let highLevel: Int32 = 4
 
     /// Compresses a range, or returns nil if that saves less than an eighth.
-    /// - Complexity: O(n); about 1 GB/s, with `highCompression` about 0.1 GB/s.
+    /// - Complexity: O(n); about 1 GB/s.
     public static func compress(
         _ bytes: [UInt8],
-        range: Range<Int>? = nil,
-        highCompression: Bool = false
+        range: Range<Int>? = nil
     ) -> [UInt8]? {
         let range = range ?? 0..<bytes.count
         return compress(
             bytes,
             range,
-            capacity: range.count - (range.count + 7) / 8,
-            highCompression
+            capacity: range.count - (range.count + 7) / 8
         )
     }
 
     /// Compresses a range even if it grows; nil only above `rawBytesMax`.
     public static func compressAlways(
         _ bytes: [UInt8],
-        range: Range<Int>? = nil,
-        highCompression: Bool = false
+        range: Range<Int>? = nil
     ) -> [UInt8]? {
         let range = range ?? 0..<bytes.count
         guard range.count <= rawBytesMax else { return nil }
         let bound = Int(LZ4_compressBound(Int32(range.count)))
-        return compress(bytes, range, capacity: bound, highCompression)
+        return compress(bytes, range, capacity: bound)
     }
 
     /// Restores exactly `rawLength` bytes from a range.
@@ -106,8 +101,7 @@ public enum BlockCompression {
     private static func compress(
         _ bytes: [UInt8],
         _ range: Range<Int>,
-        capacity: Int,
-        _ highCompression: Bool
+        capacity: Int
     ) -> [UInt8]? {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         guard capacity > 0, range.count <= rawBytesMax else { return nil }
@@ -123,20 +117,12 @@ public enum BlockCompression {
                         unsafe source.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty
                     let into = unsafe UnsafeMutableRawPointer(to)
                         .assumingMemoryBound(to: CChar.self)
-                    return highCompression
-                        ? unsafe LZ4_compress_HC(
-                            from,
-                            into,
-                            Int32(source.count),
-                            Int32(capacity),
-                            highLevel
-                        )
-                        : unsafe LZ4_compress_default(
-                            from,
-                            into,
-                            Int32(source.count),
-                            Int32(capacity)
-                        )
+                    return unsafe LZ4_compress_default(
+                        from,
+                        into,
+                        Int32(source.count),
+                        Int32(capacity)
+                    )
                 }
                 if written > 0 { count = Int(written) }
             }

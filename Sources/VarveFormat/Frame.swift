@@ -258,7 +258,6 @@ public enum Frame {
         front: [UInt8],
         body: [UInt8],
         compresses: Bool,
-        highCompression: Bool = false,
         seed: UInt64
     ) -> Prepared {
         precondition(
@@ -267,7 +266,7 @@ public enum Frame {
         )
         var stored: [UInt8]?
         if compresses {
-            stored = BlockCompression.compress(body, highCompression: highCompression)
+            stored = BlockCompression.compress(body)
         }
         if stored == nil && hasZeroSector(body) {
             stored = BlockCompression.compressAlways(body)
@@ -324,7 +323,6 @@ public enum Frame {
         front: [UInt8],
         body: [UInt8],
         compresses: Bool,
-        highCompression: Bool = false,
         previousCommit: FileOffset,
         at offset: FileOffset,
         seed: UInt64
@@ -335,7 +333,6 @@ public enum Frame {
             front: front,
             body: body,
             compresses: compresses,
-            highCompression: highCompression,
             seed: seed
         )
         return append(prepared, to: &writer, previousCommit: previousCommit, at: offset, seed: seed)

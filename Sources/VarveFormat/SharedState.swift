@@ -17,6 +17,8 @@ public struct SharedState: Hashable, Sendable {
     public static let length = 128
     /// The first 8 bytes: "VARVELCK".
     public static let magic: [UInt8] = [0x56, 0x41, 0x52, 0x56, 0x45, 0x4C, 0x43, 0x4B]
+    /// Where `sequence` lies, 8 bytes, little-endian.
+    public static let sequenceOffset: UInt64 = 64
     /// The layout that this code writes.
     public static let currentVersion: UInt32 = 2
 

@@ -109,6 +109,16 @@ public final class PosixFile: StoreFile {
         }
     }
 
+    /// 8 bytes of the file as they are now.
+    public func word(at offset: FileOffset) -> MappedWord? {
+        guard let size = try? size(), offset.rawValue < 4096, size >= offset.rawValue + 8 else {
+            return nil
+        }
+        return try? descriptor.use { number throws(IOError) in
+            MappedWord(number, at: Int(offset.rawValue))
+        }
+    }
+
     /// Asks the system to drop clean cached bytes.
     public func adviseDontNeed() {
         try? descriptor.use { number throws(IOError) in SystemCalls.adviseDontNeed(number) }

@@ -34,6 +34,14 @@ public protocol StoreFile: ReadOnlyFile {
     func syncAll() throws(IOError)
     /// Cuts the file, or extends it with zeros, to a length.
     func cut(to size: UInt64) throws(IOError)
+    /// 8 bytes of the file as they are now, for whoever looks often; nil where the system has no
+    /// such thing. The file must hold them and must never be cut below them.
+    func word(at offset: FileOffset) -> MappedWord?
+}
+
+extension StoreFile {
+    /// None: whoever wants to know reads.
+    public func word(at offset: FileOffset) -> MappedWord? { nil }
 }
 
 /// Which file an opening refers to, and what may be trusted of it.

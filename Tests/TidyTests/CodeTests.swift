@@ -17,6 +17,7 @@ import Testing
         "Sources/VarveIO/Threads.swift",
         "Sources/VarveIO/FileWatch.swift",
         "Sources/VarveIO/AlignedBuffer.swift",
+        "Sources/VarveIO/MappedWord.swift",
         // Nodes: plain memory, read without locks and reference counts.
         "Sources/VarveEngine/Tree/TreeNode.swift",
         "Sources/VarveEngine/Tree/TreeNode+Reading.swift",

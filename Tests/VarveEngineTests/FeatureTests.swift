@@ -35,7 +35,7 @@ import VarveIO
             lastCommitHash: found.proven.header.payloadHash,
             checkpoint: found.base.offset
         )
-        let (roots, _) = try Replay.tree(of: found.base)
+        let roots = try Replay.roots(of: found.base)
         var record = found.base.record
         adjust(&record)
         var body = ByteWriter()

@@ -31,7 +31,7 @@ import VarveIO
             lastCommitHash: found.proven.header.payloadHash,
             checkpoint: found.base.offset
         )
-        let (kept, _) = try Replay.tree(of: found.base)
+        let kept = try Replay.roots(of: found.base)
         var record = found.base.record
         let roots = build(&log)
         adjust(&record)

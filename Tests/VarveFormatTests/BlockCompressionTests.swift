@@ -4,8 +4,7 @@ import Testing
 import VarveFormat
 
 @Suite struct BlockCompressionTests {
-    @Test(arguments: [false, true])
-    func blocksRoundTrip(highCompression: Bool) throws {
+    @Test func blocksRoundTrip() throws {
         var random = SeededGenerator(seed: 3)
         for count in [1, 64, 100, 4096, 70_000] {
             let words = (0..<20).map { _ in random.bytes(6) }
@@ -13,11 +12,7 @@ import VarveFormat
             while raw.count < count { raw += random.pick(words) }
             let range = raw.count / 10..<raw.count
             let stored = try #require(
-                BlockCompression.compressAlways(
-                    raw,
-                    range: range,
-                    highCompression: highCompression
-                )
+                BlockCompression.compressAlways(raw, range: range)
             )
             let again = try BlockCompression.decompress(
                 [9] + stored + [9],
@@ -26,11 +21,7 @@ import VarveFormat
                 limit: range.count
             )
             #expect(again == Array(raw[range]))
-            if let small = BlockCompression.compress(
-                raw,
-                range: range,
-                highCompression: highCompression
-            ) {
+            if let small = BlockCompression.compress(raw, range: range) {
                 #expect(small.count <= range.count - (range.count + 7) / 8)
             }
         }

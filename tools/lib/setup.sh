@@ -42,7 +42,7 @@ have_header() {
         "$compiler" $flags -x c -fsyntax-only - >/dev/null 2>&1
 }
 
-have_lz4() { have_header lz4.h liblz4 && have_header lz4hc.h liblz4; }
+have_lz4() { have_header lz4.h liblz4; }
 
 # The command that installs liblz4's header here, or nothing when no known manager is there.
 lz4_command() {

@@ -17,6 +17,11 @@ void varve_unlock_byte(int descriptor, int64_t byte);
 // where the system cannot tell.
 int varve_bytes_locked(int descriptor, int64_t start, int64_t count);
 
+// 8 aligned bytes that another process may write meanwhile.
+static inline uint64_t varve_load_word(const void *place) {
+    return __atomic_load_n((const uint64_t *)place, __ATOMIC_ACQUIRE);
+}
+
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
 

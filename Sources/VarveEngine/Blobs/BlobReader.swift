@@ -60,6 +60,24 @@ public final class BlobReader: Sendable {
         }
     }
 
+    /// Hands the bytes of a range over, piece by piece; a piece is small enough for the processor's
+    /// caches.
+    ///
+    /// - Throws: as `read`.
+    public func forEachPiece(
+        of range: Range<UInt64>,
+        _ body: ([UInt8]) -> Void
+    ) throws(EngineError) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let end = min(range.upperBound, start + Self.pieceBytes)
+            body(try read(start..<end))
+            start = end
+        }
+    }
+
+    private static let pieceBytes: UInt64 = 64 << 10
+
     /// All bytes, checked against the digest.
     ///
     /// - Throws: `blobDamaged`, `ioFailed`.

@@ -138,7 +138,6 @@ struct TreeBuilder {
                 front: front,
                 body: body,
                 compresses: node.isLeaf,
-                highCompression: node.isLeaf,
                 seed: log.seed
             )
         )

@@ -194,7 +194,7 @@ extension LogTail {
         let base = log.effectiveBase
         self.base = CommitFrame(base)
         replayed = log.effectiveReplay.map { CommitFrame($0) }
-        roots = try Replay.tree(of: base).roots
+        roots = try Replay.roots(of: base)
         durableEnd = log.durableEnd
         isClosed = log.isClosed
     }

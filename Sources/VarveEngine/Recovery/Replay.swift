@@ -47,7 +47,7 @@ struct Replay {
 
     /// The state that a TREE or CKPT frame describes.
     func state(of commit: ScannedCommit) throws(EngineError) -> StoreState {
-        let (roots, _) = try Self.tree(of: commit)
+        let roots = try Self.roots(of: commit)
         var state = StoreState(generation: generation)
         state.number = commit.record.number
         state.schemaVersion = commit.record.schemaVersion
@@ -71,19 +71,33 @@ struct Replay {
         return state
     }
 
-    /// Roots and changed objects of a TREE, roots of a CKPT.
-    static func tree(
+    /// The roots of a TREE or CKPT. What a TREE says of its objects behind them may be as long as a
+    /// load of millions, and no state needs it.
+    static func roots(of commit: ScannedCommit) throws(EngineError) -> [StoredRoot] {
+        try rootsAndRest(of: commit).roots
+    }
+
+    private static func rootsAndRest(
         of commit: ScannedCommit
-    ) throws(EngineError) -> (roots: [StoredRoot], changes: [ChangedObjects]) {
+    ) throws(EngineError) -> (roots: [StoredRoot], rest: ByteReader) {
         do throws(FormatError) {
             var reader = try bodyReader(commit)
-            let roots = try TreeRoots.decode(&reader, offset: commit.offset)
-            if commit.header.kind == .checkpoint { return (roots, []) }
-            let changes = try ChangedObjects.decode(
+            return (try TreeRoots.decode(&reader, offset: commit.offset), reader)
+        } catch {
+            throw .damaged(error, place: commit.offset)
+        }
+    }
+
+    /// The changed objects of a TREE.
+    private static func treeChanges(
+        of commit: ScannedCommit
+    ) throws(EngineError) -> [ChangedObjects] {
+        var (_, reader) = try rootsAndRest(of: commit)
+        do throws(FormatError) {
+            return try ChangedObjects.decode(
                 &reader,
                 limit: UInt64(commit.record.operationCount)
             )
-            return (roots, changes)
         } catch {
             throw .damaged(error, place: commit.offset)
         }
@@ -177,7 +191,7 @@ struct Replay {
     /// What one commit changed, from its own bytes.
     static func changes(of commit: ScannedCommit) throws(EngineError) -> [ChangedObjects] {
         switch commit.header.kind {
-        case .tree: return try tree(of: commit).changes
+        case .tree: return try treeChanges(of: commit)
         case .delta: break
         default: return []
         }

@@ -79,7 +79,6 @@ extension Engine {
             }
         }
         try Self.io { () throws(IOError) in try turn.join() }
-        turn.isHeard = startFollowing()
         // Who opens the store need not write soon, and must hold up nobody when it is stopped.
         queue.claimLead()
         writer.withLock { giveTurn(&$0) }

@@ -17,6 +17,7 @@ final class SharedPage: Sendable {
     /// Locks on bytes of the file; nil where the system has none: others are always reckoned with.
     let locks: (any LockBytes)?
     private let last = Mutex<SharedState?>(nil)
+    private let word = AtomicLazyReference<MappedWord>()
     /// Where this process begins to count, so that two writers in turn do not meet.
     private let start: UInt64
     /// The system's number of this process.
@@ -72,6 +73,19 @@ final class SharedPage: Sendable {
         }
     }
 
+    /// The sequence that is written there now, without a system call; nil where that cannot be had.
+    var sequence: UInt64? { word.load().map { UInt64(littleEndian: $0.value) } }
+
+    /// From now on `sequence` says something, where the system can. Called when the page is known
+    /// to be there.
+    func watchSequence() {
+        if word.load() == nil,
+            let mapped = file.word(at: FileOffset(SharedState.sequenceOffset))
+        {
+            _ = word.storeIfNil(mapped)
+        }
+    }
+
     /// What this process wrote last.
     var lastWritten: SharedState? { last.withLock { $0 } }
 
@@ -115,6 +129,7 @@ final class SharedPage: Sendable {
     func wakeOthers() { try? file.write([UInt8](repeating: 1, count: 8), at: Self.knock) }
 
     func close() {
+        word.load()?.detach()
         locks?.close()
         file.close()
     }

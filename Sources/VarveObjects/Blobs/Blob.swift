@@ -33,7 +33,16 @@ public struct Blob: Sendable {
     /// - Complexity: O(range); a small blob is read whole.
     public func read(_ range: Range<Int>) throws -> Data {
         let (source, reader) = try open()
-        return Data(try Blob.read(range, of: reference, source, reader))
+        try check(range, source)
+        guard var pages = PageData(capacity: range.count) else {
+            return Data(try Blob.read(range, of: reference, source, reader))
+        }
+        try source.reading(byteCount: range.count) { () throws(EngineError) in
+            try reader.forEachPiece(of: UInt64(range.lowerBound)..<UInt64(range.upperBound)) {
+                pages.append($0)
+            }
+        }
+        return pages.finish()
     }
 
     /// All bytes, checked against the digest.
@@ -64,15 +73,19 @@ public struct Blob: Sendable {
         _ source: BlobSource,
         _ reader: BlobReader
     ) throws(StoreError) -> [UInt8] {
+        try Blob(reference: reference, source: source).check(range, source)
+        return try source.reading { () throws(EngineError) in
+            try reader.read(UInt64(range.lowerBound)..<UInt64(range.upperBound))
+        }
+    }
+
+    private func check(_ range: Range<Int>, _ source: BlobSource) throws(StoreError) {
         guard range.lowerBound >= 0, UInt64(range.upperBound) <= reference.length else {
             throw StoreError(
                 .blobRange,
                 "the range \(range) lies outside the blob of \(reference.length) bytes",
                 place: .init(store: source.container.place)
             )
-        }
-        return try source.reading { () throws(EngineError) in
-            try reader.read(UInt64(range.lowerBound)..<UInt64(range.upperBound))
         }
     }
 

@@ -1,0 +1,60 @@
+// 8 bytes of a file that other processes write, looked at without a system call.
+//
+// Invariants
+// - They lie in the first 4096 bytes, and the file is never shorter than they reach: a page behind
+//   the end of its file cannot be looked at. Of a store only the lock file is mapped, which nobody
+//   cuts; the store's own file never is.
+// - The address is mapped as long as this object lives, so a look never meets an end; `detach` puts
+//   zeros in the place of the file.
+// - What is seen accuses and proves nothing: whoever sees a change reads the file.
+
+internal import CVarve
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// 8 bytes of a file, mapped for reading.
+@safe public final class MappedWord: Sendable {
+    private static let length = 4096
+
+    // Mapped for reading only, and unmapped when nobody has this object any more.
+    private nonisolated(unsafe) let page: UnsafeMutableRawPointer
+    private let offset: Int
+
+    /// Maps the file's first 4096 bytes; nil when the system does not.
+    init?(_ descriptor: Int32, at offset: Int) {
+        precondition(offset >= 0 && offset % 8 == 0 && offset <= Self.length - 8)
+        guard
+            let page = unsafe mmap(nil, Self.length, PROT_READ, MAP_SHARED, descriptor, 0),
+            unsafe page != MAP_FAILED
+        else { return nil }
+        unsafe self.page = page
+        self.offset = offset
+    }
+
+    deinit { unsafe _ = munmap(page, Self.length) }
+
+    /// From now on the bytes are zeros, and the file is not held any more.
+    public func detach() {
+        // In one step: whoever looks meanwhile sees the one or the other. When it fails the file
+        // stays mapped, which harms nobody.
+        unsafe _ = mmap(
+            page,
+            Self.length,
+            PROT_READ,
+            MAP_PRIVATE | MAP_ANON | MAP_FIXED,
+            -1,
+            0
+        )
+    }
+
+    /// The bytes now, in the order of the machine.
+    public var value: UInt64 {
+        unsafe varve_load_word(page + offset)
+    }
+}
