@@ -98,6 +98,9 @@ public struct EngineOptions: Sendable {
     public var compactionDeadBytesMin: UInt64 = 16 << 20
     /// Which commits a compaction keeps.
     public var retention = Retention.newest
+    /// The identity of a store that is made; nil for one of its own. A store that was recovered
+    /// keeps that of the damaged one, so that texts of object IDs still lead to their objects.
+    public var newStoreID: UUIDValue?
     /// Weight in bytes above which a node is split.
     public var nodeWeightMax = 8 << 10
     /// Bytes of decoded clean nodes kept in memory.

@@ -449,7 +449,7 @@ extension Engine {
             return UUIDValue(high: words[0], low: words[1])
         }
         let header = FileHeader(
-            storeID: id(0),
+            storeID: options.newStoreID ?? id(0),
             fileID: id(16),
             generation: 1,
             createdMicroseconds: environment.wallClockMicroseconds(),

@@ -127,7 +127,14 @@ extension StoreObserver {
     /// - Throws: `ioFailed`.
     /// - Complexity: O(file); memory O(frames of the newest commit).
     public func frames(_ visit: (FrameEntry) -> Bool) throws(InspectionError) {
-        let needed = try neededFrames()
+        try frames(needed: neededFrames(), visit)
+    }
+
+    /// The same for who knows what the newest commit needs, or does not ask.
+    func frames(
+        needed: NeededFrames,
+        _ visit: (FrameEntry) -> Bool
+    ) throws(InspectionError) {
         for copy in 0..<2 {
             let place = UInt64(copy * FileHeader.length)
             let isDamaged = log.damagedHeaders.contains(FileOffset(place))

@@ -77,6 +77,16 @@ extension StoreObserver {
         _ type: AttributeType?,
         target: EntityID?
     ) -> InspectedValue {
+        names.inspected(value, type, target: target)
+    }
+}
+
+extension TreeNames {
+    func inspected(
+        _ value: StoredValue,
+        _ type: AttributeType?,
+        target: EntityID?
+    ) -> InspectedValue {
         switch value {
         case .null: return .null
         case .bool(let value): return .bool(value)
@@ -90,7 +100,7 @@ extension StoreObserver {
         case .uuid(let value): return .uuid(Spelling.uuid(value))
         case .decimal(let value): return .decimal(Self.digits(value))
         case .reference(let object):
-            return .reference(target.map { names.object($0, object) } ?? "\(object.rawValue)")
+            return .reference(target.map { self.object($0, object) } ?? "\(object.rawValue)")
         case .blob(let reference):
             return .blob(digest: reference.digest.hexText, length: reference.length)
         }

@@ -22,6 +22,12 @@ public struct InspectionError: Error, Hashable, Sendable {
         case badRequest
         /// The object asked for is not in the store.
         case notFound
+        /// Something has the name that was to be written.
+        case exists
+        /// A limit of memory was reached.
+        case limit
+        /// The caller wanted it to end early.
+        case cancelled
     }
 
     /// What kind of failure it is.
@@ -48,6 +54,7 @@ public struct InspectionError: Error, Hashable, Sendable {
             case .missing, .missingDirectory: .missing
             case .permission: .permission
             case .damaged, .newestCommitDamaged, .blobMissing, .blobDamaged: .damaged
+            case .limitExceeded: .limit
             default: .ioFailed
             }
         self.init(kind, error.message, place: error.place?.rawValue)

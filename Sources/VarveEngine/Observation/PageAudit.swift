@@ -72,24 +72,28 @@ extension LogObserver {
         }
         guard visit(page, nil) else { return false }
         for index in node.children.indices {
-            let child = node.children[index]
-            guard let address = child.address else {
-                preconditionFailure("children of a page are in the file")
-            }
-            let below = AuditedPage(
-                tree: page.tree,
-                level: page.level - 1,
-                address: address,
-                rows: child.rows,
-                low: index == 0 ? page.low : node.key(index),
-                high: index + 1 < node.count ? node.key(index + 1) : page.high
-            )
-            guard try audit(below, &seen, visit) else { return false }
+            guard try audit(child(index, of: node, page), &seen, visit) else { return false }
         }
         return true
     }
 
-    private func checkedNode(_ page: AuditedPage) throws(EngineError) -> TreeNode {
+    /// A child as its parent describes it.
+    func child(_ index: Int, of node: TreeNode, _ page: AuditedPage) -> AuditedPage {
+        let child = node.children[index]
+        guard let address = child.address else {
+            preconditionFailure("children of a page are in the file")
+        }
+        return AuditedPage(
+            tree: page.tree,
+            level: page.level - 1,
+            address: address,
+            rows: child.rows,
+            low: index == 0 ? page.low : node.key(index),
+            high: index + 1 < node.count ? node.key(index + 1) : page.high
+        )
+    }
+
+    func checkedNode(_ page: AuditedPage) throws(EngineError) -> TreeNode {
         let place = page.address.offset
         let frame = try log.frame(page.address, kind: .page)
         let node: TreeNode

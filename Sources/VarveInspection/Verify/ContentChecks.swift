@@ -38,6 +38,8 @@ struct ContentChecks {
     private var rowsAreWhole = true
 
     private static let objectsMax = 1000
+    private static let entriesPerCall: UInt64 = 4096
+    private var entries: UInt64 = 0
 
     init(
         observer: StoreObserver,
@@ -266,7 +268,9 @@ struct ContentChecks {
             } catch {
                 let codes: [EngineError.Code] = [.blobMissing, .blobDamaged, .damaged]
                 guard codes.contains(error.code) else { throw InspectionError(error) }
-                badBlobs[blob.reference.digest] = report.problems.count
+                if report.problems.count < VerifyReport.problemsMax {
+                    badBlobs[blob.reference.digest] = report.problems.count
+                }
                 report.add(
                     VerifyProblem(
                         kind: error.code == .blobMissing ? .missing : .damaged,
@@ -336,7 +340,10 @@ struct ContentChecks {
             return
         }
         var found = SetSum()
-        try observer.forEachEntry(tree, of: storage) { cursor in found.add(cursor.key) }
+        try observer.forEachEntry(tree, of: storage) { cursor throws(InspectionError) in
+            try countEntry()
+            found.add(cursor.key)
+        }
         report.indexEntries += found.count
         guard goesOn(), found != expected else { return }
         try explain(tree, entity)
@@ -352,6 +359,7 @@ struct ContentChecks {
         var missingCount = 0
         var wrongCount = 0
         try observer.forEachEntry(entity.tree, of: storage) { cursor throws(InspectionError) in
+            try countEntry()
             let object = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
             for key in try entries(of: object, entity, tree) {
                 let value = try engine { () throws(EngineError) in try storage.value(tree, key) }
@@ -363,6 +371,7 @@ struct ContentChecks {
             }
         }
         try observer.forEachEntry(tree, of: storage) { cursor throws(InspectionError) in
+            try countEntry()
             let object = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
             if try entries(of: object, entity, tree).contains(cursor.key) { return }
             wrongCount += 1
@@ -429,6 +438,7 @@ struct ContentChecks {
         var dangling: [String] = []
         var count = 0
         try observer.forEachEntry(index, of: storage) { cursor throws(InspectionError) in
+            try countEntry()
             var reader = ByteReader(cursor.key, place: "index \(name)")
             let part: KeyPart
             do throws(FormatError) { part = try KeyCoding.decode(&reader) } catch { return }
@@ -472,35 +482,52 @@ struct ContentChecks {
         guard let pages = damagedTrees[entity.tree], report.isComplete,
             let index = entity.indexes.first(where: { damagedTrees[$0.tree] == nil })
         else { return }
-        var found: [UInt64: [ObjectID]] = [:]
+        // Pages that cannot be read do not overlap, and come in the order of their keys.
+        var found: [Int: (count: Int, objects: [ObjectID])] = [:]
         do throws(InspectionError) {
             try observer.forEachEntry(index.tree, of: storage) { cursor throws(InspectionError) in
+                try countEntry()
                 let object = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
-                var key: [UInt8] = []
-                KeyCoding.appendObjectID(object, to: &key)
-                for page in pages {
-                    guard ByteReader.compare(key, page.low) >= 0,
-                        page.high.map({ ByteReader.compare(key, $0) < 0 }) ?? true
-                    else { continue }
-                    found[page.address.offset.rawValue, default: []].append(object)
+                guard let page = Self.page(of: object, among: pages) else { return }
+                found[page, default: (0, [])].count += 1
+                if found[page, default: (0, [])].objects.count < Self.objectsMax {
+                    found[page, default: (0, [])].objects.append(object)
                 }
             }
         } catch {
             guard error.kind == .damaged else { throw error }
             return
         }
+        let byPlace = Dictionary(
+            found.map { (pages[$0.key].address.offset.rawValue, $0.value) },
+            uniquingKeysWith: { first, _ in first }
+        )
         for place in report.problems.indices {
-            guard let offset = report.problems[place].place, let objects = found[offset] else {
-                continue
-            }
-            let sorted = objects.sorted()
-            report.problems[place].objects = sorted.prefix(Self.objectsMax).map {
-                names.object(entity.id, $0)
-            }
+            guard let offset = report.problems[place].place, let (count, objects) = byPlace[offset]
+            else { continue }
+            report.problems[place].objects = objects.sorted().map { names.object(entity.id, $0) }
             report.problems[place].details.append(
-                "\(TreeNames.name(of: index, entity)) still lists \(objects.count) of its rows"
+                "\(TreeNames.name(of: index, entity)) still lists \(count) of its rows"
             )
         }
+    }
+
+    /// The damaged page that an object lies in.
+    private static func page(of object: ObjectID, among pages: [AuditedPage]) -> Int? {
+        var key: [UInt8] = []
+        KeyCoding.appendObjectID(object, to: &key)
+        var (from, to) = (0, pages.count)
+        while from < to {
+            let middle = (from + to) / 2
+            if ByteReader.compare(pages[middle].low, key) <= 0 {
+                from = middle + 1
+            } else {
+                to = middle
+            }
+        }
+        guard from > 0, pages[from - 1].high.map({ ByteReader.compare(key, $0) < 0 }) ?? true
+        else { return nil }
+        return from - 1
     }
 
     // MARK: Helpers
@@ -510,6 +537,14 @@ struct ContentChecks {
         let places = pages.prefix(3).map { Spelling.place($0.address.offset.rawValue) }
         report.notChecked.append("\(what): \(places.joined(separator: ", ")) cannot be read")
         return false
+    }
+
+    /// Called for each entry of a tree; asks now and then whether to go on.
+    private mutating func countEntry() throws(InspectionError) {
+        entries += 1
+        if entries % Self.entriesPerCall == 0, !goesOn() {
+            throw InspectionError(.cancelled, "the check was ended")
+        }
     }
 
     private mutating func goesOn() -> Bool {

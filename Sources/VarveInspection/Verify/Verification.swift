@@ -1,7 +1,12 @@
 // The check of a store: which steps, in which order.
 //
 // Invariants
-// - Memory is bounded: sums instead of lists, one page a level, at most 1,000 problems.
+// - Memory is bounded: sums instead of lists, one page a level, at most 1,000 problems. What grows
+//   with the damage, and only with it, has a limit; reached, it ends the check, which is then not
+//   complete.
+// - No page is reached twice: it belongs to one tree and one level, and its keys lie between the
+//   fences of one parent, which do not overlap its neighbours'. A value names its row. So a frame
+//   that two parents name is damage, and no list of visited ones is needed to tell.
 // - A problem names the frame at fault where there is one; what damage hides is said to be not
 //   checked, never called sound.
 // - "Sound" is said only when every step of the level ran to its end.
@@ -15,12 +20,14 @@ extension StoreObserver {
     /// Checks the store.
     ///
     /// - Parameters:
+    ///   - memoryBytesMax: bytes that the list of damaged pages may take.
     ///   - progress: called now and then with the bytes checked and the problems found so far;
     ///     false ends the check, which is then not complete.
     /// - Throws: `ioFailed`. Damage is an answer, not an error.
     /// - Complexity: O(bytes of the newest commit); with `full` O(file and blobs).
     public func verify(
         level: VerifyLevel = .normal,
+        memoryBytesMax: Int = VerifyReport.memoryBytesMax,
         progress: (UInt64, Int) -> Bool = { _, _ in true }
     ) throws(InspectionError) -> VerifyReport {
         var report = VerifyReport(level: level)
@@ -31,7 +38,7 @@ extension StoreObserver {
         checkTail(&report)
         // 3. Every page of the newest commit, against its parent.
         let pages = try withoutActuallyEscaping(progress) { progress throws(InspectionError) in
-            try checkPages(&report, progress)
+            try checkPages(&report, memoryBytesMax, progress)
         }
         // 4. What the pages say, as far as they can be read.
         if level != .quick, report.isComplete, let snapshot = state?.snapshot {
@@ -44,7 +51,11 @@ extension StoreObserver {
                     progress: progress,
                     report: report
                 )
-                try checks.run()
+                do throws(InspectionError) {
+                    try checks.run()
+                } catch {
+                    guard error.kind == .cancelled else { throw error }
+                }
                 report = checks.report
             }
         }
@@ -143,12 +154,16 @@ extension StoreObserver {
 
     // MARK: Pages
 
+    private static let pageBytes = 200
+
     /// Walks every stored tree. Returns the trees with damage and the damaged pages.
     private func checkPages(
         _ report: inout VerifyReport,
+        _ memoryBytesMax: Int,
         _ progress: (UInt64, Int) -> Bool
     ) throws(InspectionError) -> [TreeID: [AuditedPage]] {
         var damaged: [TreeID: [AuditedPage]] = [:]
+        var damagedBytes = 0
         for root in log.tail?.roots ?? [] where report.isComplete {
             _ = try engine { () throws(EngineError) in
                 try log.audit(root) { page, error in
@@ -156,6 +171,13 @@ extension StoreObserver {
                     report.pages += 1
                     if let error {
                         damaged[page.tree, default: []].append(page)
+                        damagedBytes += Self.pageBytes + page.low.count + (page.high?.count ?? 0)
+                        if damagedBytes > memoryBytesMax {
+                            report.isComplete = false
+                            report.notes.append(
+                                "the list of damaged pages takes more memory than allowed"
+                            )
+                        }
                         report.add(problem(page, error))
                     }
                     if !progress(report.bytes, report.problems.count) { report.isComplete = false }
@@ -206,7 +228,8 @@ extension StoreObserver {
     ) throws(InspectionError) {
         var known = Set(report.problems.compactMap(\.place))
         var checked = report.bytes
-        try frames { entry in
+        // What the newest commit needs was checked by the steps before.
+        try frames(needed: NeededFrames()) { entry in
             report.frames += 1
             checked += entry.bytes
             switch entry.classification {

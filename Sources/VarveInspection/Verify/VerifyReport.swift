@@ -86,6 +86,8 @@ public struct VerifyReport: Hashable, Sendable {
     /// What could not be checked, and why.
     public var notChecked: [String] = []
 
+    /// Bytes that a check may take for what grows with the damage, unless said otherwise.
+    public static let memoryBytesMax = 256 << 20
     /// The most problems that a report lists.
     static let problemsMax = 1000
 

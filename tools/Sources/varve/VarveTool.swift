@@ -20,10 +20,14 @@ enum ExitStatus: Int32 {
     case missing = 66
     /// A bug in the tool.
     case bug = 70
+    /// What was to be written is there already, or cannot be made.
+    case exists = 73
     /// The system refused to read or write.
     case ioFailed = 74
     /// No permission.
     case permission = 77
+    /// Interrupted.
+    case interrupted = 130
 
     var code: ExitCode { ExitCode(rawValue) }
 
@@ -36,6 +40,9 @@ enum ExitStatus: Int32 {
         case .damaged: self = .incomplete
         case .badRequest: self = .usage
         case .notFound: self = .found
+        case .exists: self = .exists
+        case .limit: self = .incomplete
+        case .cancelled: self = .interrupted
         }
     }
 }
@@ -50,7 +57,7 @@ enum ExitStatus: Int32 {
             """,
         subcommands: [
             Info.self, Log.self, Frames.self, Page.self, Schema.self, Rows.self, Get.self,
-            Verify.self,
+            Verify.self, Recover.self,
         ]
     )
 

@@ -18,7 +18,9 @@ struct Verify: ParsableCommand {
     @Flag(help: "Only header, tail and pages.") var quick = false
     @Flag(help: "Also every frame of the file, and the digest of every blob.") var full = false
     @Option(help: ArgumentHelp("Stop after so many seconds, with code 2.", valueName: "seconds"))
-    var timeLimit: Double?
+    var timeLimit: Seconds?
+    @Option(help: ArgumentHelp("Memory for what has to be kept in mind: 256M.", valueName: "bytes"))
+    var maxMemory: ByteCount?
 
     func validate() throws {
         if quick && full { throw ValidationError("--quick and --full exclude each other") }
@@ -26,34 +28,24 @@ struct Verify: ParsableCommand {
 
     func run() throws {
         let level: VerifyLevel = quick ? .quick : full ? .full : .normal
-        let clock = ContinuousClock()
-        let start = clock.now
         let observer = try StoreObserver.open(common.store)
-        let showsProgress = isatty(STDERR_FILENO) == 1 && !common.json
-        var lastShown = start
-        var hasLine = false
-        let report = try observer.verify(level: level) { bytes, problems in
-            let now = clock.now
-            if showsProgress, now - lastShown > .milliseconds(500) {
-                lastShown = now
-                hasLine = true
-                let text = "verify  \(Spelling.size(bytes))  \(problems) problems"
-                FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
-            }
-            guard let timeLimit else { return true }
-            return now - start < .seconds(timeLimit)
-        }
-        if hasLine { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        let progress = ProgressLine("verify", isShown: !common.json, timeLimit: timeLimit?.seconds)
+        let report = try observer.verify(
+            level: level,
+            memoryBytesMax: maxMemory?.bytes ?? VerifyReport.memoryBytesMax
+        ) { progress.show($0, $1) }
+        progress.end()
         if common.json {
             Output.line(report.json.text)
         } else {
-            print(report, seconds: clock.now - start)
+            print(report)
         }
+        if progress.isInterrupted { throw ExitStatus.interrupted.code }
         if !report.isSound { throw ExitStatus.found.code }
         if !report.isComplete { throw ExitStatus.incomplete.code }
     }
 
-    private func print(_ report: VerifyReport, seconds: Duration) {
+    private func print(_ report: VerifyReport) {
         let style = common.style
         let commit = report.commit.map { Spelling.commit($0) } ?? "no commit"
         var parts = [

@@ -246,6 +246,33 @@ final class ToolSample {
         #expect(try sample.run("verify", "STORE", "--time-limit", "0").status != 0)
     }
 
+    @Test func `recover writes what is sound, and names the rest`() throws {
+        let sample = try ToolSample(books: 200)
+        // The cover of Book:8.
+        let blobs = sample.place.folder.appending(path: "Library.varve-blobs")
+        let names = try FileManager.default.contentsOfDirectory(atPath: blobs.path)
+        try FileManager.default.removeItem(at: blobs.appending(path: try #require(names.first)))
+        let plan = try sample.run("recover", "STORE", "Fixed.varve", "--plan")
+        #expect(plan.status == 1, "\(plan)")
+        #expect(plan.lines.first == "nothing written yet")
+        #expect(plan.output.contains("  lost        Book:8.cover: blob "), "\(plan.output)")
+        #expect(plan.output.contains("  keeps       200 Book\n"), "\(plan.output)")
+        #expect(sample.place.files["Fixed.varve"] == nil)
+        let run = try sample.run("recover", "STORE", "Fixed.varve")
+        #expect(run.status == 1, "\(run)")
+        #expect(run.lines.first == "Fixed.varve written and verified")
+        #expect(run.errors == "")
+        let written = sample.place.files
+        #expect(written["Fixed.varve"] != nil && written["Fixed.report.json"] != nil)
+        #expect(!written.keys.contains { $0.contains("recovering") })
+        #expect(try sample.run("verify", "Fixed.varve", "--full").status == 0)
+        #expect(try sample.run("recover", "STORE", "Fixed.varve").status == 73)
+        let json = try sample.run("recover", "STORE", "Again.varve", "--json", "--report", "r.json")
+        #expect(json.status == 1)
+        #expect(json.output.hasPrefix("{\"format\":1,\"written\":true,\"whole\":false"))
+        #expect(sample.place.files["r.json"] == json.output.utf8.count)
+    }
+
     private static let endings: [(String, Int32)] = [
         ("--help", 0), ("help rows", 0), ("info", 64), ("info Library.varve --jsn", 64),
         ("vrify Library.varve", 64), ("rows Library.varve Bok", 64),
@@ -253,7 +280,10 @@ final class ToolSample {
         ("page Library.varve p@2001", 64), ("verify Library.varve --quick --full", 64),
         ("info nothing.varve", 66), ("info /nowhere/nothing.varve", 66),
         ("info other.varve", 65), ("info other.text", 65), ("get Library.varve Book:9999", 1),
-        ("verify Library.varve --time-limit 0", 2),
+        ("verify Library.varve --time-limit 0", 2), ("verify Library.varve --max-memory 1X", 64),
+        ("recover Library.varve", 64), ("recover Library.varve Library.varve", 73),
+        ("recover Library.varve Fixed.varve --to c99", 64),
+        ("recover nothing.varve Fixed.varve", 66), ("recover Library.varve Fixed.varve", 0),
     ]
 
     @Test(arguments: endings)
@@ -283,6 +313,6 @@ final class ToolSample {
             .appending(path: "../../../docs/Inspection.md").standardized
         let text = String(decoding: try Data(contentsOf: document), as: UTF8.self)
         let codes = text.matches(of: #/\n\| ([0-9]+) \| /#).compactMap { Int32($0.output.1) }
-        #expect(codes == [0, 1, 2, 64, 65, 66, 70, 74, 77])
+        #expect(codes == [0, 1, 2, 64, 65, 66, 70, 73, 74, 77, 130])
     }
 }

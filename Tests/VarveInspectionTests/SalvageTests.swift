@@ -1,0 +1,102 @@
+// That a salvage keeps everything that is sound, brings nothing back that was deleted, and names
+// exactly the rest.
+
+import Foundation
+import Testing
+import VarveTesting
+
+@testable import VarveInspection
+
+@Suite struct SalvageTests {
+    @Test(arguments: [true, false]) func `A sound store is copied whole`(isClosed: Bool) throws {
+        let sample = try Sample(books: 60, isClosed: isClosed)
+        let model = try StoreModel(sample.observer())
+        let (report, fixed) = try sample.recovered()
+        #expect(report.isWhole, "\(report)")
+        #expect(report.isWritten)
+        #expect(report.blobs == 2 && report.values == 1)
+        #expect(try StoreModel(fixed) == model)
+        #expect(try fixed.verify(level: .full).isSound)
+        #expect(fixed.log.header.storeID == (try sample.observer().log.header.storeID))
+    }
+
+    @Test func `A damaged leaf that a checkpoint wrote is put together again`() throws {
+        let sample = try Sample(books: 60)
+        let model = try StoreModel(sample.observer())
+        // Written by the checkpoint at closing: its rows as of the import, and the changes since.
+        let leaves = try sample.frames().filter {
+            $0.classification == .live && $0.kind == "PAGE" && $0.level == 0 && $0.commit == 4
+                && ["Book", "Loan"].contains($0.tree)
+        }
+        #expect(!leaves.isEmpty)
+        for leaf in leaves {
+            try sample.flipped(at: leaf.place + 40) {
+                let (report, fixed) = try sample.recovered()
+                #expect(report.isWhole, "\(report)")
+                #expect(report.entities.contains { $0.rebuilt > 0 })
+                #expect(report.damage.map(\.place) == [leaf.place])
+                #expect(try StoreModel(fixed) == model)
+            }
+        }
+    }
+
+    @Test func `Each frame of a store is damaged in turn, and the rest is kept`() throws {
+        let sample = try Sample(books: 12)
+        let model = try StoreModel(sample.observer())
+        let frames = try sample.frames().filter { $0.kind != "ZEROS" && $0.kind != "HEADER" }
+        #expect(Set(frames.map(\.kind)) == ["DELTA", "TREE", "CKPT", "CLOSE", "PAGE", "VALUE"])
+        for frame in frames {
+            try sample.flipped(at: frame.place + 36) {
+                let comment = Comment(rawValue: "\(frame.kind) \(frame.what) \(frame.place)")
+                do throws(InspectionError) {
+                    let (report, fixed) = try salvage(sample)
+                    try check(report, fixed, model, comment)
+                } catch {
+                    #expect(error.kind == .damaged, comment)
+                    // One copy of the schema is all there is.
+                    #expect(frame.tree == "catalog" || frame.kind == "TREE", comment)
+                }
+            }
+        }
+    }
+
+    private func salvage(
+        _ sample: Sample
+    ) throws(InspectionError) -> (SalvageReport, StoreObserver) {
+        do {
+            return try sample.recovered()
+        } catch let error as InspectionError {
+            throw error
+        } catch {
+            throw InspectionError(.ioFailed, "\(error)")
+        }
+    }
+
+    private func check(
+        _ report: SalvageReport,
+        _ fixed: StoreObserver,
+        _ model: StoreModel,
+        _ comment: Comment
+    ) throws(InspectionError) {
+        do {
+            let now = try StoreModel(fixed)
+            #expect(try fixed.verify(level: .full).isSound, comment)
+            guard !report.isOlder else { return }
+            let lost = Set(report.lostRows.map(\.object))
+            let cut = Set(report.lostValues.map(\.object))
+            #expect(now.objects.keys.allSatisfy { model.objects[$0] != nil }, comment)
+            #expect(
+                model.missing(in: now).subtracting(["similar"])
+                    == lost.filter {
+                        !$0.contains(".")
+                    },
+                comment
+            )
+            #expect(model.wrong(in: now).subtracting(["similar"]).subtracting(cut) == [], comment)
+        } catch let error as InspectionError {
+            throw error
+        } catch {
+            throw InspectionError(.ioFailed, "\(error)")
+        }
+    }
+}
