@@ -170,7 +170,7 @@ import VarveTesting
         try store.close()
     }
 
-    @Test(arguments: 0..<24) func `Random damage gives a sound store or an error`(
+    @Test(arguments: 0..<12) func `Random damage gives a sound store or an error`(
         seed: UInt64
     ) throws {
         let sample = try Sample(books: 12 + Int(seed % 3) * 40, isClosed: seed % 2 == 0)
