@@ -1,13 +1,16 @@
 // swift-tools-version: 6.3
-// The crash campaign is a package of its own: it is built optimised, whatever the tests are built
-// like, without macros, so that swift-syntax is not built, and needs nothing but the library.
+// The crash campaigns are a package of their own: built optimised, whatever the tests are built
+// like, without macros, so that swift-syntax is not built, and they need nothing but the library.
 
 import PackageDescription
 
 let package = Package(
     name: "varve-crashtest",
     platforms: [.macOS(.v15)],
-    products: [.executable(name: "crash-test", targets: ["CrashTest"])],
+    products: [
+        .executable(name: "crash-test", targets: ["CrashTest"]),
+        .executable(name: "crash-processes", targets: ["CrashProcesses"]),
+    ],
     dependencies: [
         .package(name: "varve", path: "../..", traits: [])
     ],
@@ -18,7 +21,14 @@ let package = Package(
                 .product(name: "VarveInspection", package: "varve"),
                 .product(name: "VarveTesting", package: "varve"),
             ]
-        )
+        ),
+        .executableTarget(
+            name: "CrashProcesses",
+            dependencies: [
+                .product(name: "VarveInspection", package: "varve"),
+                .product(name: "VarveTesting", package: "varve"),
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
