@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait) {
@@ -64,6 +65,12 @@ int varve_bytes_locked(int descriptor, int64_t start, int64_t count) {
     (void)count;
     return -1;
 #endif
+}
+
+int64_t varve_file_size_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+    return limit.rlim_cur > (rlim_t)INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
 }
 
 int varve_rename_exclusive(int directory, const char *from, const char *to) {

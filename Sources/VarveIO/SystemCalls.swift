@@ -124,16 +124,24 @@ enum SystemCalls {
         _ name: String
     ) throws(IOError) {
         let start = try position(offset, bytes.count, "write", name)
+        // A write beyond the limit would end the process by a signal: it is cut short here, and the
+        // rest fails, as the system does when that signal is ignored.
+        let limit = varve_file_size_limit()
         var failure: Int32 = 0
         // Each call reads at most what is left of the array.
         unsafe bytes.withUnsafeBytes { buffer in
             guard let base = buffer.baseAddress else { return }
             var done = 0
             while done < buffer.count {
+                let allowed = limit - min(limit, Int64(start) + Int64(done))
+                if allowed == 0 {
+                    failure = EFBIG
+                    return
+                }
                 let put = unsafe pwrite(
                     descriptor,
                     base + done,
-                    buffer.count - done,
+                    min(buffer.count - done, Int(clamping: allowed)),
                     start + off_t(done)
                 )
                 let code = errno

@@ -143,6 +143,29 @@ import VarveTesting
         #expect(try Self.objects(reopened) == Self.objects(engine))
     }
 
+    @Test("Behind an opening on a full disk, where no reserve is ready, deletes do with little")
+    func deletesDoWithLittleBehindAnOpening() throws {
+        let disk = SimulatedDisk()
+        let before = try Engine.openTest(disk.root) { $0.tailRoomMin = 64 << 10 }
+        try Self.insert(before, 1...40)
+        // Cuts the zeros off: nothing is ready when it is opened again.
+        try before.close()
+        let engine = try Engine.openTest(disk.root) { $0.tailRoomMin = 64 << 10 }
+        disk.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesFrom: 8192
+            )
+        )
+        #expect(Self.code { try Self.insert(engine, 50...50) } == .noSpace)
+        _ = try engine.write { try $0.delete(Self.entity, ObjectID(7)) }
+        let left = (1...40).map { UInt64($0) }.filter { $0 != 7 }
+        #expect(try Self.objects(engine) == left)
+        #expect(try Self.objects(try Self.powerCut(disk, 5)) == left)
+    }
+
     @Test("A bulk load that fills the disk takes no other saver with it", arguments: [16, 1024])
     func aBulkLoadWithoutSpaceHarmsNoOther(earlyKilobytes: Int) throws {
         let gate = Gate("commit.sync")

@@ -35,6 +35,19 @@ func withTemporaryPath(_ body: (String) throws -> Void) throws {
     try body(path)
 }
 
+#if os(Linux)
+/// From here on this process makes no file longer: for processes of a test's own.
+func limitFileSizes(to bytes: UInt64) throws {
+    var limit = rlimit()
+    let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+    // The structure lives for the length of the calls.
+    unsafe getrlimit(resource, &limit)
+    limit.rlim_cur = rlim_t(bytes)
+    let code = unsafe setrlimit(resource, &limit)
+    try #require(code == 0)
+}
+#endif
+
 private func removeTree(_ path: String) {
     if let directory = try? PosixDirectory.open(path: path) {
         for name in (try? directory.list()) ?? [] {

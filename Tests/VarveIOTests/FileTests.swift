@@ -5,6 +5,28 @@ import VarveBase
 import VarveIO
 
 @Suite struct FileTests {
+    #if os(Linux)
+    @Test("A limit on the size of files gives an error, and does not end the process")
+    func aSizeLimitIsAnError() async throws {
+        await #expect(processExitsWith: .success) {
+            try withTemporaryPath { path in
+                let file = try PosixDirectory.open(path: path).create("a", [1, 2, 3])
+                try limitFileSizes(to: 4096)
+                try file.write([7], at: FileOffset(4095))
+                #expect {
+                    try file.write([UInt8](repeating: 8, count: 5000), at: FileOffset(3))
+                } throws: { ($0 as? IOError)?.isNoSpace == true }
+                #expect {
+                    try file.write([9], at: FileOffset(8000))
+                } throws: { ($0 as? IOError)?.isNoSpace == true }
+                // What fits was written, as when the disk is full.
+                #expect(try file.size() == 4096)
+                #expect(try file.read(at: FileOffset(4094), count: 2) == [8, 8])
+            }
+        }
+    }
+    #endif
+
     @Test(arguments: Implementation.allCases)
     func whatIsWrittenIsRead(_ implementation: Implementation) throws {
         try implementation.withDirectory { directory in

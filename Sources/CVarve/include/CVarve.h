@@ -25,6 +25,10 @@ static inline uint64_t varve_load_word(const void *place) {
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
 
+// Bytes that a file of this process may have, INT64_MAX without a limit. A write beyond it ends the
+// process with SIGXFSZ.
+int64_t varve_file_size_limit(void);
+
 // SHA-256, incremental. A context is a plain value: a copy goes on by itself.
 typedef struct {
     uint32_t state[8];

@@ -60,8 +60,15 @@ final class TailRoom: Sendable {
             precondition(!growth.isRetired, "room is made by whoever may write")
             guard needed > prepared else { return }
             let target = (needed + wanted(behind: end.rawValue) + 4095) & ~4095
+            let sync = { () throws(IOError) in try self.progress.sync(file) }
             // The descriptor that commits go through.
-            try grow(to: target, file) { () throws(IOError) in try progress.sync(file) }
+            do throws(EngineError) { try grow(to: target, file, sync) } catch {
+                // No space for what should be ready: deletes and checkpoints give some back and
+                // do with what they need. Where the log was cut or is not trusted, as behind an
+                // opening, there is no reserve for them.
+                guard reserve == 0, error.code == .noSpace else { throw error }
+                try grow(to: (needed + 4095) & ~4095, file, sync)
+            }
             counters.roomExtensions.add(1, ordering: .relaxed)
         }
     }

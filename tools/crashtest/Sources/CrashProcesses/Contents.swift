@@ -4,12 +4,12 @@ import VarveTesting
 
 /// Where a store is.
 struct Place {
-    static let name = "test"
     var folder: String
+    var name = "test"
 
-    var location: StoreLocation { .file(directory: folder, name: Self.name) }
-    var path: String { "\(folder)/\(Self.name).varve" }
-    var blobs: String { "\(folder)/\(Self.name).varve-blobs" }
+    var location: StoreLocation { .file(directory: folder, name: name) }
+    var path: String { "\(folder)/\(name).varve" }
+    var blobs: String { "\(folder)/\(name).varve-blobs" }
 }
 
 enum Library {
@@ -43,6 +43,10 @@ enum Library {
                 indexes: [IndexDescription("title"), IndexDescription("rank", "title")],
                 uniqueConstraints: [UniqueConstraintDescription(["key"])]
             ),
+            EntityDescription(
+                name: "Ballast",
+                attributes: [AttributeDescription(name: "weight", type: .text)]
+            ),
         ]
     )
 
@@ -50,7 +54,7 @@ enum Library {
     ///
     /// - Parameter isInline: whether the savers do all work, so that every run makes the same
     ///   calls in the same order.
-    static func options(_ mode: StoreOpenMode, isInline: Bool = false) -> RecordOptions {
+    static func options(_ mode: StoreOpenMode, isInline: Bool) -> RecordOptions {
         var options = RecordOptions()
         options.mode = mode
         options.engine.nodeWeightMax = 512
@@ -76,20 +80,26 @@ enum Library {
     static func open(
         _ place: Place,
         _ mode: StoreOpenMode = .createIfMissing,
-        isInline: Bool = false
+        isInline: Bool = false,
+        isRoomy: Bool = false
     ) throws -> RecordStore {
-        try RecordStore.open(
-            place.location,
-            schema: schema,
-            options: options(mode, isInline: isInline)
-        )
+        var options = options(mode, isInline: isInline)
+        if isRoomy {
+            // Commits and checkpoints fit into the room, as they do with the default settings.
+            options.engine.tailRoomMin = 32 << 10
+            options.engine.tailRoomMax = 256 << 10
+            options.engine.tailReserve = 16 << 10
+            // It would give space back for ever.
+            options.engine.compactsAutomatically = false
+        }
+        return try RecordStore.open(place.location, schema: schema, options: options)
     }
 }
 
 /// The columns of an open store.
 struct Columns {
-    let ledger, item: RecordEntity
-    let writer, step, count, sum, key, rank, title, body, picture: ColumnID
+    let ledger, item, ballast: RecordEntity
+    let writer, step, count, sum, key, rank, title, body, picture, weight: ColumnID
 
     init(_ store: RecordStore) throws {
         let schema = try store.schema
@@ -116,6 +126,8 @@ struct Columns {
         title = try column(item, "title")
         body = try column(item, "body")
         picture = try column(item, "picture")
+        ballast = try entity("Ballast")
+        weight = try column(ballast, "weight")
     }
 
     func values(_ writer: UInt64, _ account: Account) -> [ColumnValue] {
@@ -179,6 +191,14 @@ struct Contents {
                 )
             }
         }
+    }
+
+    /// What whoever opens a store for reading finds in it.
+    static func find(_ place: Place) throws -> [UInt64: Account] {
+        let store = try Library.open(place, .readOnly)
+        let contents = try Contents(try store.snapshot(), try Columns(store))
+        try store.close()
+        return contents.accounts
     }
 
     private static func item(

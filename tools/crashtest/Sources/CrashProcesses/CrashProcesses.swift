@@ -12,10 +12,15 @@ struct CrashProcesses {
         fewer cases than asked for; 77: the machine does not allow the layer.
 
         kill        writers, readers and one that compacts, killed at any moment
+        shim        one call of a writer goes wrong, or is its last, by a library for LD_PRELOAD
+        call        the same by strace
+        full        a disk that is full, a limit on the size of files, missing rights
+        powercut    a file system in a file, cut off; --fs ext4 or xfs
 
         --cycles N  so many cases; 200 without it
         --seed S    the first seed; 1 without it
         --json      one line: layer, cases, casesPerSecond, violations, seed
+        --case N    only this case of the seed (shim, call)
         --in PATH   where the stores are made; the folder for temporary files without it
         """
 
@@ -43,9 +48,9 @@ struct CrashProcesses {
             if !isFine { complain("\(word) is not understood") }
         }
         let tally = Tally()
-        guard let layer = layer(orders, tally) else { complain("no layer \(orders.layer)") }
         let name = orders.layer
         do {
+            guard let layer = try layer(orders, tally) else { complain("no layer \(name)") }
             try layer.run()
         } catch let skip as Skip {
             print(
@@ -62,9 +67,13 @@ struct CrashProcesses {
         exit(tally.hasViolations || tally.cases < orders.cycles ? 1 : 0)
     }
 
-    private static func layer(_ orders: Orders, _ tally: Tally) -> (any Layer)? {
+    private static func layer(_ orders: Orders, _ tally: Tally) throws -> (any Layer)? {
         switch orders.layer {
         case "kill": KillLayer(orders, tally)
+        case "shim": CallLayer(orders, tally, try Shim(orders))
+        case "call": CallLayer(orders, tally, try Strace())
+        case "full": FullLayer(orders, tally)
+        case "powercut": PowerLayer(orders, tally)
         default: nil
         }
     }
@@ -95,6 +104,7 @@ struct CrashProcesses {
         var words = arguments.dropFirst()
         let role = words.popFirst() ?? ""
         var orders = RoleOrders()
+        var mode = ""
         while let word = words.popFirst() {
             var isFine = true
             switch word {
@@ -102,6 +112,7 @@ struct CrashProcesses {
             case "--seed": isFine = take(&words, &orders.seed) { UInt64($0) }
             case "--writer": isFine = take(&words, &orders.writer) { UInt64($0) }
             case "--steps": isFine = take(&words, &orders.steps) { Int($0) }
+            case "--mode": isFine = take(&words, &mode) { $0 }
             case "--inline": orders.isInline = true
             case "--compacts": orders.compacts = true
             case "--marks": orders.marks = true
@@ -113,6 +124,10 @@ struct CrashProcesses {
         case "writer": return Writer(orders).run()
         case "reader": return Reader.run(orders)
         case "compactor": return Compactor.run(orders)
+        case "filler": return FillerRole(orders).run()
+        case "probe": return Probe.run(orders, mode)
+        // Whether the program can be started at all.
+        case "nothing": return 0
         default: complain("no role \(role)")
         }
     }

@@ -43,6 +43,14 @@ final class Referee {
         self.losesRelaxed = losesRelaxed
     }
 
+    /// What another one knows, for a copy of its store.
+    init(copying other: Referee, _ place: Place) {
+        seed = other.seed
+        losesRelaxed = other.losesRelaxed
+        records = other.records
+        self.place = place
+    }
+
     func note(_ text: String) {
         story.append(text)
         if story.count > 60 { story.removeFirst(20) }
@@ -191,7 +199,7 @@ final class Referee {
     }
 
     private func verify() throws {
-        let report = try StoreObserver.open(place.location).verify(level: .full)
+        let report = try StoreObserver.open(place.location).verify(level: .normal)
         if let problem = report.problems.first {
             throw Violation("verify says of it: \(problem.subject): \(problem.message)")
         }
@@ -200,7 +208,7 @@ final class Referee {
     /// A store that is closed has its file, its lock file and its blobs, and nothing else.
     private func checkNames() throws {
         let known: Set = [
-            "\(Place.name).varve", "\(Place.name).varve-lock", "\(Place.name).varve-blobs",
+            "\(place.name).varve", "\(place.name).varve-lock", "\(place.name).varve-blobs",
         ]
         for name in try FileManager.default.contentsOfDirectory(atPath: place.folder)
         where !known.contains(name) {

@@ -37,9 +37,12 @@ final class Tally {
     private(set) var cases = 0
     private(set) var findings: [Finding] = []
     private(set) var notes: [String: Int] = [:]
+    /// Parts that the machine does not allow: they are no cases.
+    private(set) var skips: [String] = []
     private let start = ContinuousClock.now
 
-    func count() { cases += 1 }
+    func count(_ more: Int = 1) { cases += more }
+    func skip(_ line: String) { skips.append(line) }
     func report(_ finding: Finding) { findings.append(finding) }
     func note(_ text: String, _ count: Int) { notes[text, default: 0] += count }
     var hasViolations: Bool { !findings.isEmpty }
@@ -57,6 +60,7 @@ final class Tally {
         print("cases per second: \(rate)")
         print("seed: \(orders.seed)")
         for (text, count) in notes.sorted(by: { $0.key < $1.key }) { print("  \(text): \(count)") }
+        for line in skips { print(line) }
         print("violations: \(findings.count)")
         for finding in findings {
             print(finding.message)
@@ -72,7 +76,8 @@ final class Tally {
             findings.first.map { ",\"reproduce\":\"tools/crashtest/run \($0.again)\"" } ?? ""
         print(
             "{\"layer\":\"\(layer)\",\"cases\":\(cases),\"casesPerSecond\":\(rate),"
-                + "\"violations\":\(findings.count),\"seed\":\(orders.seed)\(again)}"
+                + "\"violations\":\(findings.count),\"seed\":\(orders.seed),"
+                + "\"skipped\":\(skips.count)\(again)}"
         )
     }
 }
@@ -83,10 +88,14 @@ final class Folder {
     private let orders: Orders
     private var isKept = false
 
-    init(_ orders: Orders) throws {
+    init(_ orders: Orders, copying other: Folder? = nil) throws {
         self.orders = orders
         let parent = orders.parent ?? FileManager.default.temporaryDirectory.path
         path = "\(parent)/varve-crash-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        if let other {
+            try FileManager.default.copyItem(atPath: other.path, toPath: path)
+            return
+        }
         try FileManager.default.createDirectory(
             atPath: path,
             withIntermediateDirectories: true,

@@ -11,7 +11,7 @@
 import Foundation
 import VarveTesting
 
-/// Lines to the referee. A line is whole or not there: it is shorter than what a pipe takes at once.
+/// Lines to the referee. A line is whole or not there: a pipe takes so many bytes at once.
 enum Output {
     static func say(_ line: String) {
         let bytes = Array("\(line.replacing("\n", with: " "))\n".utf8)
@@ -50,20 +50,30 @@ final class Writer {
     private var items: [UInt64: ObjectID] = [:]
     private var ledger: ObjectID?
     private var failures = 0
+    /// Failures of one step.
+    private var repeated = 0
     private var done = 0
+
+    /// What the last save failed with.
+    private var refusal: String?
+    /// Whether it does nothing but save.
+    private var onlySaves = false
 
     /// Failures after which it gives up.
     static let failuresMax = 6
+    /// How it ends then, and when it was not able to close its store.
+    static let gaveUp: Int32 = 3
+    static let closeFailed: Int32 = 5
 
     init(_ orders: RoleOrders) { self.orders = orders }
 
-    /// - Returns: the exit code; 3 when it gave up.
+    /// - Returns: the exit code.
     func run() -> Int32 {
         if orders.marks { _ = access("/varve-work-begins", F_OK) }
         while done < orders.steps, !RoleOrders.isOver {
             if failures > Self.failuresMax {
                 try? store?.close()
-                return 3
+                return Self.gaveUp
             }
             do {
                 try open()
@@ -78,7 +88,7 @@ final class Writer {
         }
         do { try store?.close() } catch {
             fail(error, "closing")
-            return 3
+            return Self.closeFailed
         }
         Output.say("z")
         return 0
@@ -91,7 +101,11 @@ final class Writer {
 
     private func open() throws {
         if store != nil { return }
-        let store = try Library.open(orders.place, isInline: orders.isInline)
+        try take(try Library.open(orders.place, isInline: orders.isInline))
+    }
+
+    /// Goes on with a store that is open.
+    func take(_ store: RecordStore) throws {
         let columns = try Columns(store)
         let contents = try Contents(try store.snapshot(), columns)
         (self.store, self.columns) = (store, columns)
@@ -99,6 +113,30 @@ final class Writer {
         items = contents.items.filter { Account.writer(of: $0.key) == orders.writer }
         ledger = contents.ledgers[orders.writer]
         Output.say("o \(account.step)")
+    }
+
+    /// Saves until a save fails.
+    /// - Returns: false when the referee wants no more.
+    func saveUntilFull() throws -> Bool {
+        onlySaves = true
+        refusal = nil
+        repeated = .min
+        while refusal == nil {
+            if RoleOrders.isOver { return false }
+            try step()
+        }
+        if refusal != "noSpace" { throw Violation("no space is called \(refusal ?? "")") }
+        return true
+    }
+
+    /// Saves so many steps, and none may fail.
+    func save(_ count: Int) throws {
+        refusal = nil
+        repeated = .min
+        for _ in 0..<count {
+            try step()
+            if let refusal { throw Violation("with space again: \(refusal)") }
+        }
     }
 
     private func step() throws {
@@ -109,8 +147,12 @@ final class Writer {
             try save(plan, store, columns)
         } catch {
             failures += 1
+            refusal = error.code
             Output.say("e \(number) \(error.code) \(error)")
-            if error.code == "outcomeUnknown" || error.code == "poisoned" {
+            // Some errors stay until the store is opened again, as that of a blob's name.
+            repeated += 1
+            if repeated > 2 || error.code == "outcomeUnknown" || error.code == "poisoned" {
+                repeated = 0
                 try? store.close()
                 self.store = nil
             } else {
@@ -121,6 +163,8 @@ final class Writer {
         Output.say("\(plan.durability == .full ? "a" : "r") \(number)")
         account = plan.account
         done += 1
+        repeated = 0
+        if onlySaves { return }
         // What was read when the work began is old: snapshots show what was acknowledged.
         if number % 16 == 0 {
             let shown = try Contents(try store.snapshot(), columns).accounts[orders.writer]
@@ -259,6 +303,78 @@ enum Compactor {
             Output.say("x compactor: \(error)")
             return 4
         }
+    }
+}
+
+/// A process that saves until there is no space, deletes, and goes on when there is space again.
+final class FillerRole {
+    private let orders: RoleOrders
+    private static let ballastRows = 60
+    private static let deletes = 12
+
+    init(_ orders: RoleOrders) { self.orders = orders }
+
+    func run() -> Int32 {
+        do {
+            let store = try Library.open(orders.place, isRoomy: true)
+            let columns = try Columns(store)
+            let first = store.allocateObjectIDs(Self.ballastRows)
+            _ = try store.write { transaction in
+                for number in 0..<Self.ballastRows {
+                    try transaction.insert(
+                        columns.ballast.id,
+                        ObjectID(first.rawValue + UInt64(number)),
+                        [ColumnValue(columns.weight, .text(String(repeating: "b", count: 200)))]
+                    )
+                }
+            }
+            let writer = Writer(orders)
+            try writer.take(store)
+            guard try writer.saveUntilFull() else { return 0 }
+            // Room for deletes is kept: each is a commit of its own.
+            for number in 0..<Self.deletes {
+                do {
+                    _ = try store.write {
+                        try $0.delete(
+                            columns.ballast.id,
+                            ObjectID(first.rawValue + UInt64(number))
+                        )
+                    }
+                } catch {
+                    throw Violation("delete \(number + 1) on a full disk: \(error)")
+                }
+            }
+            Output.say("full")
+            _ = readLine()
+            try writer.save(20)
+            let left = try store.snapshot().count(RecordQuery(entity: columns.ballast.id))
+            if left != Self.ballastRows - Self.deletes {
+                throw Violation("\(left) rows of ballast are left")
+            }
+            try store.close()
+            Output.say("z")
+            return 0
+        } catch {
+            Output.say("x \(error)")
+            return 4
+        }
+    }
+}
+
+/// A process that tries to open a store, and says what came of it.
+enum Probe {
+    static func run(_ orders: RoleOrders, _ mode: String) -> Int32 {
+        do {
+            var place = orders.place
+            if mode == "create" { place.name = "another" }
+            let store = try Library.open(place, mode == "read" ? .readOnly : .createIfMissing)
+            _ = try Contents(try store.snapshot(), try Columns(store))
+            try store.close()
+            Output.say("ok")
+        } catch {
+            Output.say(error.code)
+        }
+        return 0
     }
 }
 
