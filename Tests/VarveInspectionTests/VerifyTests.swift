@@ -146,6 +146,32 @@ import VarveTesting
         #expect(report.notes.contains { $0.contains("torn write") })
     }
 
+    @Test func `A torn page that reaches over the place where recovery goes on is no damage`()
+        throws
+    {
+        let sample = try Sample(books: 200, isClosed: false)
+        let location = StoreLocation.file(directory: sample.place.folder.path, name: "Library")
+        let newest = try #require(try sample.frames().last { $0.kind == "DELTA" })
+        // An opening writes the newest commit once more, page by page, and the power goes.
+        let settled = try RecordStore.openAsStored(location)
+        var bytes = try Data(contentsOf: sample.place.url)
+        try settled.close()
+        try bytes.write(to: sample.place.url)
+        let torn = try #require(
+            try sample.frames().first {
+                let multiple = ($0.place | 4095) + 1
+                return $0.kind == "PAGE" && $0.place > newest.place && $0.place + 64 <= multiple
+                    && $0.place + $0.bytes > multiple
+            }
+        )
+        let cut = Int((torn.place | 4095) + 1)
+        bytes.replaceSubrange(cut..., with: Data(count: bytes.count - cut))
+        try bytes.write(to: sample.place.url)
+        try RecordStore.openAsStored(location).close()
+        let report = try sample.observer().verify(level: .full)
+        #expect(report.isSound, "\(report)")
+    }
+
     @Test func `A check that is told to stop is not complete`() throws {
         let sample = try Sample(books: 200)
         for steps in [0, 3, 20, 60] {

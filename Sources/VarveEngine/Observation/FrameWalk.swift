@@ -133,6 +133,11 @@ extension LogObserver {
         var position = max(start.rawValue, FileHeader.logStart.rawValue)
         while position < dataEnd {
             if let frame = try frame(at: FileOffset(position)) {
+                if !frame.isPayloadSound, let next = try soundFrame(inside: frame) {
+                    guard try body(.gap(position..<next)) else { return }
+                    position = next
+                    continue
+                }
                 guard try body(.frame(frame)) else { return }
                 position = frame.end.rawValue
             } else {
@@ -143,6 +148,18 @@ extension LogObserver {
                 position = next
             }
         }
+    }
+
+    /// Where a log goes on inside a frame that was torn: recovery goes on at a multiple of 4096
+    /// behind the bytes that arrived, which may lie before the end that the torn frame's header
+    /// names.
+    private func soundFrame(inside torn: ObservedFrame) throws(EngineError) -> UInt64? {
+        var place = (torn.offset.rawValue | 4095) + 1
+        while place < min(torn.end.rawValue, dataEnd) {
+            if let frame = try frame(at: FileOffset(place)), frame.isPayloadSound { return place }
+            place += 4096
+        }
+        return nil
     }
 
     /// The first word at or behind `position` that is not zero, or the end of the data.

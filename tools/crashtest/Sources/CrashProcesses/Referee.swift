@@ -199,7 +199,7 @@ final class Referee {
     }
 
     private func verify() throws {
-        let report = try StoreObserver.open(place.location).verify(level: .normal)
+        let report = try StoreObserver.open(place.location).verify(level: .full)
         if let problem = report.problems.first {
             throw Violation("verify says of it: \(problem.subject): \(problem.message)")
         }
