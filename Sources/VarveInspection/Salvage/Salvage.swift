@@ -91,6 +91,23 @@ extension StoreObserver {
         }
     }
 
+    /// The same for a path: "NAME.varve", or without the suffix.
+    ///
+    /// - Throws: as above; `badRequest` for a path that names a folder.
+    public func salvage(
+        toPath path: String,
+        _ options: SalvageOptions = SalvageOptions(),
+        progress: (UInt64, Int) -> Bool = { _, _ in true }
+    ) throws(InspectionError) -> SalvageReport {
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        guard !name.isEmpty, name != SalvageWriter.fileSuffix else {
+            throw InspectionError(.badRequest, "\(path) names a folder, not a store")
+        }
+        return try salvage(to: .file(directory: folder, name: name), options, progress: progress)
+    }
+
     private static func place(
         _ location: StoreLocation
     ) throws(InspectionError) -> (any StoreDirectory, String) {

@@ -68,16 +68,7 @@ struct Recover: ParsableCommand {
             }
             throw result.code
         }
-        let slash = name.lastIndex(of: "/")
-        let folder = slash.map { $0 == name.startIndex ? "/" : String(name[..<$0]) } ?? "."
-        let plain = slash.map { String(name[name.index(after: $0)...]) } ?? name
-        guard !plain.isEmpty else {
-            throw InspectionError(.badRequest, "\(out) names a folder, not a store")
-        }
-        let result = try observer.salvage(
-            to: .file(directory: folder, name: plain),
-            options
-        ) { progress.show($0, $1) }
+        let result = try observer.salvage(toPath: name, options) { progress.show($0, $1) }
         progress.end()
         try Data((result.json.text + "\n").utf8).write(
             to: URL(filePath: reportFile),
