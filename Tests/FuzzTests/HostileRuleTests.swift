@@ -206,6 +206,22 @@ import VarveTesting
         #expect(observer.damage != nil)
     }
 
+    /// Found by `open-fixed`: whoever wanted to write read these roots, verify did not.
+    @Test("Roots that an unproven TREE replaces are looked at by nobody")
+    func rootsThatNobodyNeeds() throws {
+        let maker = try SeedMaker { $0.deltaBytesMax = 100 }
+        try maker.items(8)
+        var log = try #require(LogParts(maker.bytes))
+        maker.disk.kill()
+        log.parts[0].payload.removeLast()
+        let disk = StoreChecks.disk(log.assembled(compresses: false))
+        let observer = try StoreObserver.open(disk.location())
+        let isSound = try observer.verify(level: .full).isSound
+        let store = try? RecordStore.openAsStored(disk.location(), options: StoreChecks.options())
+        #expect((store != nil) == isSound)
+        try StoreChecks.run(on: log.assembled(compresses: false))
+    }
+
     @Test("S12: only a blob's exact name is one") func onlyABlobsExactNameIsOne() throws {
         let name = String(repeating: "0a", count: 32)
         #expect(BlobDigest(hexText: name)?.hexText == name)

@@ -18,13 +18,10 @@ struct Replay {
 
     /// The state of the newest accepted commit.
     func state(of recovered: RecoveredLog) throws(EngineError) -> StoreState {
-        var state = try state(of: recovered.base)
-        for commit in recovered.replay { state = try apply(commit, to: state) }
-        for commit in recovered.unsettled {
-            state =
-                commit.header.kind == .tree
-                ? try self.state(of: commit) : try apply(commit, to: state)
-        }
+        // As an observer reads it: an unproven TREE brings roots of its own, and what lies before
+        // it is not looked at.
+        var state = try state(of: recovered.effectiveBase)
+        for commit in recovered.effectiveReplay { state = try apply(commit, to: state) }
         return state
     }
 
