@@ -117,7 +117,7 @@ private struct DiskImage {
             let next = index + 1
             let note =
                 next < recording.steps.count ? recording.steps[next].note : recording.lastNote
-            for image in state.crashImages(after: step.operation, &luck, most: 4) {
+            for image in state.crashImages(after: step.operation, &luck, most: 6) {
                 do {
                     try check(state.after(image), CommitNumber(UInt64(note)), states)
                 } catch let error as EngineError {

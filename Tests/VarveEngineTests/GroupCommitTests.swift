@@ -204,6 +204,7 @@ import VarveTesting
         disk.setFault(
             SimulatedDisk.Fault(
                 first: disk.calls + 1,
+                count: .max,
                 code: SimulatedDisk.noSpace,
                 writesFrom: 4096
             )
