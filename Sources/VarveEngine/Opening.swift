@@ -533,7 +533,10 @@ extension Engine {
                     code: 0,
                     operation: "open",
                     name: name,
-                    reason: "others than the user of this process may write the file"
+                    reason: identity.isOwn
+                        ? "its group or others may write the file, and could change it unnoticed; "
+                            + "take that right away (chmod go-w)"
+                        : "the file belongs to another user; open it for reading, or as that user"
                 )
             }
             return file
