@@ -175,14 +175,3 @@ for target in package.targets where target.type != .system {
             .enableUpcomingFeature("ImmutableWeakCaptures"),
         ] + warnings
 }
-
-// Set by tools/test for the gallery's tests: optimised, without a release build, which would optimise
-// swift-syntax as well.
-if Context.environment["VARVE_OPTIMIZED"] != nil {
-    for target in package.targets where target.name.hasPrefix("Varve") && target.type == .regular {
-        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O"])]
-    }
-    for target in package.targets where target.name == "CVarve" {
-        target.cSettings = [.unsafeFlags(["-O2"])]
-    }
-}

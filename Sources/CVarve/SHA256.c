@@ -103,12 +103,23 @@ static void blocks_accelerated(uint32_t state[8], const uint8_t *bytes, size_t b
     _mm_storeu_si128((__m128i *)&state[4], _mm_alignr_epi8(high, low, 8));
 }
 
-int varve_sha256_is_accelerated(void) {
+static int has_instructions(void) {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
     int has_ssse3 = (c >> 9) & 1, has_sse41 = (c >> 19) & 1;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
     return has_ssse3 && has_sse41 && ((b >> 29) & 1);
+}
+
+int varve_sha256_is_accelerated(void) {
+    // Asked once: in a virtual machine each question goes out to the host, microseconds each time.
+    static int answer; // 0: not asked yet; threads that ask at once get the same answer.
+    int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+    if (known == 0) {
+        known = has_instructions() ? 2 : 1;
+        __atomic_store_n(&answer, known, __ATOMIC_RELAXED);
+    }
+    return known == 2;
 }
 #else
 int varve_sha256_is_accelerated(void) { return 0; }

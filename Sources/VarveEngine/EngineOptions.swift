@@ -101,6 +101,8 @@ public struct EngineOptions: Sendable {
     /// The identity of a store that is made; nil for one of its own. A store that was recovered
     /// keeps that of the damaged one, so that texts of object IDs still lead to their objects.
     public var newStoreID: UUIDValue?
+    /// No object of a store that is made gets an ID below this one.
+    public var newStoreFirstObjectID: UInt64 = 1
     /// Weight in bytes above which a node is split.
     public var nodeWeightMax = 8 << 10
     /// Bytes of decoded clean nodes kept in memory.

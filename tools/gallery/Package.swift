@@ -53,10 +53,3 @@ for target in package.targets where target.name != "CMalloc" {
     ]
     target.swiftSettings = settings + warnings
 }
-
-// Set by tools/test: see the root package.
-if Context.environment["VARVE_OPTIMIZED"] != nil {
-    for target in package.targets where target.type == .regular && target.name != "CMalloc" {
-        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O"])]
-    }
-}

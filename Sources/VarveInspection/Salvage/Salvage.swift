@@ -75,6 +75,7 @@ extension StoreObserver {
                 name,
                 in: directory,
                 identity: log.header.storeID,
+                objectIDsFrom: salvage.target.record.objectIDHighWater,
                 batchBytesMax: max(1 << 20, min(options.memoryBytesMax / 8, 32 << 20))
             )
             do throws(InspectionError) {
@@ -228,7 +229,6 @@ final class Salvage {
             if !schemaBytes.isEmpty {
                 try writer?.begin(schema: schemaBytes, version: target.record.schemaVersion)
             }
-            writer?.reserve(objectIDsBelow: target.record.objectIDHighWater)
             // 3. Rows of sound pages.
             for entity in schema.all { try keepRows(of: entity) }
             // 4. Rows of damaged pages, from older ones and what changed since.

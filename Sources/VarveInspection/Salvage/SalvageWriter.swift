@@ -49,6 +49,7 @@ final class SalvageWriter {
         _ name: String,
         in directory: any StoreDirectory,
         identity: UUIDValue,
+        objectIDsFrom: UInt64,
         batchBytesMax: Int
     ) throws(InspectionError) {
         if let taken = try Self.isTaken(name, in: directory) {
@@ -67,6 +68,9 @@ final class SalvageWriter {
         }
         var options = RecordOptions()
         options.engine.newStoreID = identity
+        // IDs are never handed out again. A counter near its end is somebody's lie: it would leave
+        // none.
+        options.engine.newStoreFirstObjectID = min(objectIDsFrom, 1 << 60)
         options.engine.creator = "varve recover"
         options.engine.compactsAutomatically = false
         store = try records { [temporary] () throws(RecordError) in
@@ -148,14 +152,6 @@ final class SalvageWriter {
     }
 
     // MARK: The end
-
-    /// Sees that no object ID below this is handed out again.
-    func reserve(objectIDsBelow end: UInt64) {
-        // A counter near its end is another one's lie: it would leave no IDs.
-        let next = store.allocateObjectIDs(1).rawValue
-        let wanted = min(end, 1 << 60)
-        if wanted > next + 1 { _ = store.allocateObjectIDs(Int(wanted - next - 1)) }
-    }
 
     /// Closes the store, checks all of it, and gives it its name.
     func finish(

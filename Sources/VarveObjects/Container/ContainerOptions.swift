@@ -12,6 +12,9 @@ public struct ContainerOptions: Sendable {
     public var createIfMissing: Bool
     /// Whether the store is brought to the app's schema by automatic steps.
     public var allowsMigration: Bool
+    /// Whether a store may be opened for writing that others than the user of this process may
+    /// write. Whoever may write to a store can change any of it unnoticed.
+    public var allowsForeignWriters: Bool
     /// Changed objects of recent commits that are remembered for contexts that lag behind. A
     /// context that lags further looks at each of its objects when it moves on.
     public var rememberedChanges: Int
@@ -29,6 +32,7 @@ public struct ContainerOptions: Sendable {
         isReadOnly: Bool = false,
         createIfMissing: Bool = true,
         allowsMigration: Bool = true,
+        allowsForeignWriters: Bool = false,
         rememberedChanges: Int = 1 << 20,
         backgroundThreads: Int = 4,
         viewContextMergesAutomatically: Bool = true,
@@ -39,6 +43,7 @@ public struct ContainerOptions: Sendable {
         self.isReadOnly = isReadOnly
         self.createIfMissing = createIfMissing
         self.allowsMigration = allowsMigration
+        self.allowsForeignWriters = allowsForeignWriters
         self.rememberedChanges = rememberedChanges
         self.backgroundThreads = backgroundThreads
         self.viewContextMergesAutomatically = viewContextMergesAutomatically

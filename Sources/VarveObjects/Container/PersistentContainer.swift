@@ -142,6 +142,7 @@ public final class PersistentContainer: Sendable {
             ? .readOnly : options.createIfMissing ? .createIfMissing : .existing
         records.allowsMigration = options.allowsMigration
         records.engine.nodeCacheBytes = options.nodeCacheBytes
+        records.engine.allowsForeignWriters = options.allowsForeignWriters
         let store: RecordStore
         do throws(RecordError) {
             store = try RecordStore.open(location, schema: description, options: records)

@@ -1,0 +1,89 @@
+// Making a store: two headers and a checkpoint without roots.
+//
+// Invariants
+// - A store that is being made has no name of its own until it is whole and on disk.
+// - Leftovers of a making that did not end are removed by who has the store alone.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+extension Engine {
+    static func create(
+        _ name: String,
+        in directory: any StoreDirectory,
+        _ options: EngineOptions
+    ) throws(EngineError) {
+        let environment = options.environment
+        let random = environment.randomBytes(32)
+        func id(_ at: Int) -> UUIDValue {
+            var words: [UInt64] = [0, 0]
+            for index in 0..<16 {
+                words[index / 8] = words[index / 8] << 8 | UInt64(random[at + index])
+            }
+            return UUIDValue(high: words[0], low: words[1])
+        }
+        let header = FileHeader(
+            storeID: options.newStoreID ?? id(0),
+            fileID: id(16),
+            generation: 1,
+            createdMicroseconds: environment.wallClockMicroseconds(),
+            creator: options.creator
+        )
+        var bytes = ByteWriter(capacity: 16 << 10)
+        bytes.raw(header.encoded())
+        bytes.raw(header.encoded())
+        var record = CommitRecord()
+        record.bodyStart = FileHeader.logStart
+        record.bodyHash = header.fileSeed
+        record.durableEnd = FileHeader.logStart
+        record.objectIDHighWater = min(
+            options.newStoreFirstObjectID,
+            CommitRecord.countersEnd - 1
+        )
+        record.epoch = environment.randomNumber()
+        record.clockMicroseconds = environment.wallClockMicroseconds()
+        var roots = ByteWriter()
+        TreeRoots.append([], to: &roots)
+        _ = Frame.append(
+            to: &bytes,
+            kind: .checkpoint,
+            front: record.encoded(),
+            body: roots.bytes,
+            compresses: false,
+            previousCommit: FileOffset(0),
+            at: FileHeader.logStart,
+            seed: header.fileSeed
+        )
+        let temporary = temporaryName(name, environment)
+        let content = bytes.bytes
+        try io { () throws(IOError) in
+            let file = try directory.openFile(temporary, mode: .createExclusive)
+            defer { file.close() }
+            try file.write(content, at: FileOffset(0))
+            try file.syncAll()
+            try directory.rename(temporary, to: name + fileSuffix, replacing: false)
+            do throws(IOError) {
+                try directory.sync()
+            } catch {
+                // A later sync that succeeds would say nothing of this name.
+                try? directory.remove(name + fileSuffix)
+                throw error
+            }
+        }
+    }
+
+    /// Files of a creation that did not end: ours by name and by the lock that we hold.
+    static func removeLeftovers(
+        _ name: String,
+        in directory: any StoreDirectory
+    ) throws(EngineError) {
+        let prefix = name + newSuffix
+        try io { () throws(IOError) in
+            for entry in try directory.list()
+            where entry.hasPrefix(prefix) && entry.utf8.count == prefix.utf8.count + 16 {
+                try directory.remove(entry)
+            }
+        }
+    }
+}
