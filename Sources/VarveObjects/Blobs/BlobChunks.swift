@@ -37,14 +37,8 @@ public struct BlobChunks: AsyncSequence, Sendable {
             opened = (source, reader)
             let range = offset..<Swift.min(blob.length, offset + size)
             let reference = blob.reference
-            let data: Data = try await withCheckedThrowingContinuation { continuation in
-                BlobChunks.threads.submit {
-                    continuation.resume(
-                        with: Result {
-                            Data(try Blob.read(range, of: reference, source, reader))
-                        }
-                    )
-                }
+            let data = try await BlobChunks.threads.run {
+                Data(try Blob.read(range, of: reference, source, reader))
             }
             offset = range.upperBound
             return data

@@ -19,13 +19,7 @@ extension PersistentContainer {
     ) async throws -> Result {
         let flag = CancellationFlag()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                workers.submit { [self] in
-                    continuation.resume(
-                        with: Swift.Result { try runBackgroundTask(author, flag, body) }
-                    )
-                }
-            }
+            try await workers.run { [self] in try runBackgroundTask(author, flag, body) }
         } onCancel: {
             flag.cancel()
         }

@@ -177,9 +177,7 @@ public final class PersistentContainer: Sendable {
     private static func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            WorkerPool(limit: 1).submit { continuation.resume(with: Swift.Result { try body() }) }
-        }
+        try await WorkerPool(limit: 1).run(body)
     }
 
     private static func storeName(of url: URL) throws -> String {

@@ -26,25 +26,38 @@ final class WorkerPool {
             condition.signal()
         } else if threads < limit {
             threads += 1
-            let thread = Thread { [self] in run() }
+            let thread = Thread { [self] in runBodies() }
             thread.stackSize = 1 << 20
             thread.start()
         }
     }
 
-    private func run() {
+    /// Runs `body` on a thread of the pool and waits for it without holding up a thread.
+    ///
+    /// `@concurrent`, and the only place that makes a continuation: in a function that runs on its
+    /// caller's actor the optimiser of Swift 6.3.1 leaves out the way back to that actor behind a
+    /// continuation. Code on the main actor then went on elsewhere, in release builds only.
+    @concurrent func run<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            submit { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+
+    private func runBodies() {
         Thread.current.name = "varve worker"
         condition.lock()
         while true {
             if head < queue.count {
-                let work = queue[head]
+                let body = queue[head]
                 head += 1
                 if head == queue.count {
                     queue = []
                     head = 0
                 }
                 condition.unlock()
-                work()
+                body()
                 condition.lock()
                 continue
             }

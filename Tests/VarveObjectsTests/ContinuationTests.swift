@@ -1,0 +1,30 @@
+// Where a caller goes on behind an asynchronous call of the library.
+
+import Foundation
+import Testing
+
+@Suite("Continuations") struct ContinuationTests {
+    /// In functions that run on their caller's actor, Swift 6.3.1 leaves out the way back to that
+    /// actor behind a continuation, when it optimises. What release builds do cannot be seen in a
+    /// debug build, so this looks at the source: one function makes continuations, and it is
+    /// `@concurrent`.
+    @Test("Only WorkerPool.run makes a continuation, and not on its caller's actor")
+    func continuationsAreMadeInOnePlace() throws {
+        let root = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let sources = root.appending(path: "Sources")
+        let files = try #require(
+            FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+        )
+        var found = 0
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let makes = text.contains("Continuation { ") || text.contains("Continuation(")
+            guard makes else { continue }
+            found += 1
+            #expect(file.lastPathComponent == "WorkerPool.swift")
+            #expect(text.contains("@concurrent func run<"))
+        }
+        #expect(found == 1)
+    }
+}
