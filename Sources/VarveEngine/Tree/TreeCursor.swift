@@ -340,7 +340,7 @@ public struct TreeCursor {
         let (left, right) = isForward ? (from, to) : (to, from)
         // An empty leaf is told by the caller.
         guard left.count > 0, right.count > 0,
-            left.compareKey(left.count - 1, with: right.key(0)) >= 0
+            left.compareKey(left.count - 1, with: right, at: 0) >= 0
         else { return }
         throw .damaged("keys of neighbouring pages of tree \(tree.id.rawValue) overlap")
     }

@@ -94,6 +94,12 @@ extension TreeNode {
             )
         }
     }
+    /// As above, for the key of an entry of another node.
+    func compareKey(_ index: Int, with other: TreeNode, at place: Int) -> Int {
+        check(index)
+        other.check(place)
+        return unsafe NodeView.compare(view.keyBytes(index), other.view.keyBytes(place))
+    }
     /// Whether one entry's key begins with `prefix`.
     func keyHasPrefix(_ index: Int, _ prefix: [UInt8]) -> Bool {
         check(index)
