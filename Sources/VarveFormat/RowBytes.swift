@@ -108,7 +108,7 @@ extension RowLayout {
     static func walk(_ row: Span<UInt8>) -> RowLayout? {
         // The buffer lives for the closure; every index is compared with `end` before its load.
         unsafe row.withUnsafeBytes { raw -> RowLayout? in
-            guard let base = raw.baseAddress else { return nil }
+            guard let base = raw.baseAddress, raw.count <= rowBytesMax else { return nil }
             let end = raw.count
             var at = 0
             guard let count = unsafe varint(base, &at, end), count <= RowCoding.columnsMax else {

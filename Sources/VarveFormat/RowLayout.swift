@@ -34,24 +34,33 @@ public import VarveBase
     }
 }
 
-/// Where the columns of a checked row lie. A value of three words; the row's bytes are lent to each
+/// Where the columns of a checked row lie. A value of two words; the row's bytes are lent to each
 /// call, so that rows are read where a leaf holds them.
 ///
 /// Finding a column walks the tags in front of it: a few nanoseconds for the first ten.
 @frozen public struct RowLayout: Sendable {
-    /// Columns that the row knows; later ones count as absent.
-    public let columnCount: Int
-    @usableFromInline let tagsStart: Int
-    @usableFromInline let bodiesStart: Int
+    // Half a word each: every cached row keeps its layout.
+    @usableFromInline let columns: UInt32
+    @usableFromInline let tags: UInt32
+    @usableFromInline let bodies: UInt32
     /// Whether any column is a blob or a value kept outside the row. Most rows have none.
     public let holdsContentElsewhere: Bool
 
+    /// Of a row of at most `rowBytesMax` bytes.
     init(columnCount: Int, tagsStart: Int, bodiesStart: Int, holdsContentElsewhere: Bool) {
-        self.columnCount = columnCount
-        self.tagsStart = tagsStart
-        self.bodiesStart = bodiesStart
+        columns = UInt32(columnCount)
+        tags = UInt32(tagsStart)
+        bodies = UInt32(bodiesStart)
         self.holdsContentElsewhere = holdsContentElsewhere
     }
+
+    /// Bytes of the largest row that has a layout; frames hold far less.
+    static let rowBytesMax = Int(UInt32.max)
+
+    /// Columns that the row knows; later ones count as absent.
+    @inlinable public var columnCount: Int { Int(columns) }
+    @inlinable var tagsStart: Int { Int(tags) }
+    @inlinable var bodiesStart: Int { Int(bodies) }
 
     /// Checks the structure of a row that fills a span.
     /// - Complexity: O(columns), a nanosecond each.

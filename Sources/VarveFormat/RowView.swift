@@ -20,12 +20,6 @@ public struct RowView: Sendable {
         self.bytes = bytes
     }
 
-    /// Copies a row that was checked where it lies.
-    public init(copying row: Span<UInt8>, _ layout: RowLayout) {
-        bytes = ByteReader.copy(row, 0..<row.count)
-        self.layout = layout
-    }
-
     /// Checks the structure of a row that fills a range of an array.
     public init(_ bytes: [UInt8], range: Range<Int>) throws(FormatError) {
         layout = try RowLayout(bytes.span.extracting(range)).moved(by: range.lowerBound)

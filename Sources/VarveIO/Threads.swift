@@ -88,22 +88,27 @@ extension Parker: @unchecked Sendable {}
 
 /// Work that several threads share: each takes the next few inputs until none is left.
 private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
-    private static var batch: Int { 8 }
     private let inputs: [Input]
+    private let together: Int
     private let transform: @Sendable (Input) -> Output
     private let next = Atomic<Int>(0)
     private let outputs = Mutex<[(start: Int, outputs: [Output])]>([])
 
-    init(_ inputs: [Input], _ transform: @escaping @Sendable (Input) -> Output) {
+    init(
+        _ inputs: [Input],
+        _ together: Int,
+        _ transform: @escaping @Sendable (Input) -> Output
+    ) {
         self.inputs = inputs
+        self.together = together
         self.transform = transform
     }
 
     func work() {
         while true {
-            let start = next.add(Self.batch, ordering: .relaxed).oldValue
+            let start = next.add(together, ordering: .relaxed).oldValue
             if start >= inputs.count { return }
-            let end = min(start + Self.batch, inputs.count)
+            let end = min(start + together, inputs.count)
             let part = inputs[start..<end].map(transform)
             outputs.withLock { $0.append((start, part)) }
         }
@@ -161,15 +166,18 @@ public enum BackgroundThread {
 
     /// Transforms each input, on this thread and others that it waits for; outputs in the order of
     /// their inputs. With fewer threads when the system gives none.
+    /// - Parameter together: inputs that a thread takes at once.
     /// - Complexity: O(inputs); a new thread costs some 20 microseconds.
     public static func map<Input: Sendable, Output: Sendable>(
         _ inputs: [Input],
         threads: Int,
+        together: Int = 8,
         _ transform: @escaping @Sendable (Input) -> Output
     ) -> [Output] {
-        let work = SharedWork(inputs, transform)
+        let work = SharedWork(inputs, together, transform)
         var helpers: [Parker] = []
-        for _ in 1..<max(1, threads) {
+        let useful = min(threads, (inputs.count + together - 1) / together)
+        for _ in 1..<max(1, useful) {
             let helper = Parker()
             let isStarted = start {
                 work.work()

@@ -96,34 +96,42 @@ public final class RecordSnapshot: Sendable {
         _ = store.rowCache.insert(rows, readAt: number, pin: false)
     }
 
-    /// Reads rows of IDs in any order, each page once; those that exist come with their places.
+    /// Reads rows of IDs in any order, each page once a chunk; those that exist come in the order
+    /// of `ids`, with their places.
+    ///
+    /// They are made in that order, too, and so lie one behind another: whoever goes through the
+    /// list then, to fill objects or to read properties, has them come before he asks.
     private func read(
         _ entity: RecordEntity,
         _ ids: [ObjectID],
         _ body: (Int, CachedRow) -> Void
     ) throws(RecordError) {
-        let order = SortedPlaces(ids)
-        var failure: FormatError?
-        do throws(EngineError) {
-            try storage.withRows(entity.tree, order.ids) { index, version, row in
-                do throws(FormatError) {
-                    let layout = try RowLayout(row)
-                    let place = order.place(index)
-                    let view = RowView(copying: row, layout)
-                    body(
-                        place,
-                        CachedRow(entity: entity, id: ids[place], version: version, view: view)
-                    )
-                    return true
-                } catch {
-                    failure = error
-                    return false
+        var chunk = RowChunk()
+        var start = 0
+        var length = RowChunk.rowsAtFirst
+        while start < ids.count {
+            let end = min(ids.count, start + length)
+            do throws(EngineError) {
+                try chunk.read(ids[start..<end], of: entity.tree, storage)
+            } catch {
+                throw .engine(error)
+            }
+            for place in start..<end {
+                try chunk.withRow(place - start) { version, row throws(RecordError) in
+                    let id = ids[place]
+                    do throws(FormatError) {
+                        body(
+                            place,
+                            try CachedRow(entity: entity, id: id, version: version, checking: row)
+                        )
+                    } catch {
+                        throw .format(error)
+                    }
                 }
             }
-        } catch {
-            throw .engine(error)
+            start = end
+            length = chunk.rowsMax(bytes: Self.chunkBytesMax)
         }
-        if let failure { throw .format(failure) }
     }
 
     /// The row if it is in the cache. Reads nothing.
@@ -143,11 +151,14 @@ public final class RecordSnapshot: Sendable {
     ///   - pin: whether the caller wants the rows kept; it then owes one `unpin` for each.
     ///   - counting: false for rows that the caller has just written: they are no reads of the
     ///     store.
+    ///   - ahead: asked when rows have to be read: the IDs of some that are likely to be wanted
+    ///     next. They go into the cache in the same pass, unpinned; at most as many as it keeps.
     public func rows(
         _ entity: EntityID,
         _ ids: [ObjectID],
         pin: Bool = false,
-        counting: Bool = true
+        counting: Bool = true,
+        ahead: () -> ArraySlice<ObjectID> = { [] }
     ) throws(RecordError) -> [CachedRow?] {
         let entity = try reader.entity(entity)
         var rows: [CachedRow?] = []
@@ -160,13 +171,20 @@ public final class RecordSnapshot: Sendable {
         if missing.isEmpty { return rows }
         var read: [CachedRow] = []
         var places: [Int] = []
+        var next: [CachedRow] = []
         read.reserveCapacity(missing.count)
         places.reserveCapacity(missing.count)
         do throws(RecordError) {
-            let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
+            var wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
+            let ahead = ahead()
+            if !ahead.isEmpty { wanted += store.rowCache.warm(ahead, at: number).missing }
             try self.read(entity, wanted) { place, row in
-                read.append(row)
-                places.append(missing[place])
+                if place < missing.count {
+                    read.append(row)
+                    places.append(missing[place])
+                } else {
+                    next.append(row)
+                }
             }
         } catch {
             if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
@@ -174,7 +192,12 @@ public final class RecordSnapshot: Sendable {
         }
         if counting {
             store.counters.storePasses.count()
-            store.counters.storeReads.count(read.count)
+            store.counters.storeReads.count(read.count + next.count)
+        }
+        if !next.isEmpty {
+            // The nearest become the warmest.
+            next.reverse()
+            _ = store.rowCache.insert(next, readAt: number, pin: false)
         }
         let kept = store.rowCache.insert(read, readAt: number, pin: pin)
         for (place, row) in zip(places, kept) { rows[place] = row }
@@ -211,8 +234,12 @@ public final class RecordSnapshot: Sendable {
         _ stored: StoredRow
     ) throws(RecordError) -> CachedRow {
         do throws(FormatError) {
-            let view = try RowView(stored.bytes)
-            return CachedRow(entity: entity, id: id, version: stored.version, view: view)
+            return try CachedRow(
+                entity: entity,
+                id: id,
+                version: stored.version,
+                checking: stored.bytes.span
+            )
         } catch {
             throw .format(error)
         }
@@ -221,7 +248,7 @@ public final class RecordSnapshot: Sendable {
     /// The value of a column, read from the store where it lies outside the row; that is never
     /// cached.
     public func value(of row: CachedRow, _ column: ColumnID) throws(RecordError) -> StoredValue {
-        let slot = row.view.slot(column)
+        let slot = row.slot(column)
         if slot.isOutside { return try storage.outsideValue(row.entity, row.id, column, slot) }
         return try row.value(column)
     }

@@ -80,11 +80,11 @@ public final class RecordTransaction {
         _ row: StoredRow
     ) throws(RecordError) -> CachedRow {
         do throws(FormatError) {
-            return CachedRow(
+            return try CachedRow(
                 entity: entity,
                 id: id,
                 version: row.version,
-                view: try RowView(row.bytes)
+                checking: row.bytes.span
             )
         } catch {
             throw .format(error)
@@ -100,7 +100,7 @@ public final class RecordTransaction {
 
     /// The value of a column, read from the store where it lies outside the row.
     public func value(of row: CachedRow, _ column: ColumnID) throws(RecordError) -> StoredValue {
-        let slot = row.view.slot(column)
+        let slot = row.slot(column)
         if slot.isOutside { return try storage.outsideValue(row.entity, row.id, column, slot) }
         return try row.value(column)
     }

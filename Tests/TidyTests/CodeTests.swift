@@ -11,6 +11,7 @@ import Testing
         // Rows are read where leaves hold them, and built in one block: the hottest code there is.
         "Sources/VarveFormat/RowBytes.swift",
         "Sources/VarveFormat/RowEncoder.swift",
+        "Sources/VarveRecords/Rows/RowMemory.swift",
         "Sources/VarveFormat/FrameHash.swift",
         "Sources/VarveFormat/BlobHasher.swift",
         "Sources/VarveIO/SystemCalls.swift",
@@ -22,6 +23,7 @@ import Testing
         "Sources/VarveEngine/Tree/TreeNode.swift",
         "Sources/VarveEngine/Tree/TreeNode+Reading.swift",
         "Sources/VarveEngine/Tree/NodeView.swift",
+        "Sources/VarveEngine/Tree/LeafDecoding.swift",
         "Sources/VarveEngine/Tree/NodeTable.swift",
         "Sources/VarveEngine/Tree/NodeStore.swift",
         "Sources/VarveEngine/Tree/ReaderEpochs.swift",

@@ -150,8 +150,8 @@ import VarveTesting
         #expect(try engine.contents().count == 4_000)
     }
 
-    @Test("Pages encoded by several threads are those of one", arguments: [2, 5])
-    func threadsMakeTheSamePages(threads: Int) throws {
+    @Test("Pages made by several threads are those of one", arguments: [2, 5], [false, true])
+    func threadsMakeTheSamePages(threads: Int, compacts: Bool) throws {
         func file(_ threads: Int) throws -> [UInt8] {
             let directory = MemoryDirectory()
             let engine = try Engine.openTest(directory) {
@@ -166,6 +166,7 @@ import VarveTesting
                     try transaction.insert(Self.entity, ObjectID(object), row: row(int, "text"))
                 }
             }
+            if compacts { #expect(try engine.compact().damage.isEmpty) }
             #expect(try engine.contents().count == 20_000)
             try engine.close()
             let file = try directory.openFile("test.varve", mode: .read)
@@ -182,6 +183,43 @@ import VarveTesting
         for threads in [0, 1, 2, 7] {
             let outputs = BackgroundThread.map(inputs, threads: threads) { $0 * 3 }
             #expect(outputs == inputs.map { $0 * 3 })
+            let single = BackgroundThread.map(inputs, threads: threads, together: 1) { $0 * 3 }
+            #expect(single == outputs)
+        }
+    }
+
+    @Test("A long list of rows is the same, however many threads read it", arguments: [1, 2, 5])
+    func threadsReadTheSameRows(threads: Int) throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            $0.readingThreads = threads
+            $0.nodeCacheBytes = 64 << 10
+        }
+        // Every third object is there, some changed later.
+        _ = try engine.write { transaction in
+            for object in 1...UInt64(3_000) {
+                try transaction.insert(
+                    Self.entity,
+                    ObjectID(3 * object),
+                    row: row(Int64(object), "row \(object)")
+                )
+            }
+        }
+        _ = try engine.write { transaction in
+            for object in stride(from: UInt64(7), through: 3_000, by: 7) {
+                try transaction.delete(Self.entity, ObjectID(3 * object))
+                try transaction.insert(Self.entity, ObjectID(3 * object), row: row(-1, "new"))
+            }
+        }
+        let snapshot = engine.snapshot()
+        let ids = (0..<UInt64(9_010)).map(ObjectID.init)
+        let blocks = try snapshot.rowBlocks(TestDelegate.rows, ids)
+        #expect(blocks.count == (threads == 1 ? 1 : 4 * threads))
+        let rows = blocks.flatMap { block in block.rows.map { (block, $0) } }
+        #expect(rows.map(\.1.position) == (1...3_000).map { 3 * $0 })
+        for (block, found) in rows {
+            let one = try #require(try snapshot.row(TestDelegate.rows, ids[found.position]))
+            #expect(one.version == found.version)
+            #expect(one.bytes == Array(block.bytes[found.start..<found.start + found.count]))
         }
     }
 

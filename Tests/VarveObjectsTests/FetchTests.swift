@@ -28,7 +28,8 @@ import VarveObjects
         #expect(last.value == 419 && last.reads == 20)
     }
 
-    @Test func B3_aFullScanIsOnePassPerBatch() throws {
+    /// From the third batch in a row on, a pass brings 1, 2, 4 ... further batches along.
+    @Test func B3_aFullScanReadsEachRowOnceInFewPasses() throws {
         let container = try memory()
         try makeItems(420, in: container)
         let context = container.newContext()
@@ -36,7 +37,16 @@ import VarveObjects
             let list = try context.fetchBatched(Item.all, size: 50)
             return list.reduce(0) { $0 + $1.number }
         }
-        #expect(scan.value == 420 * 419 / 2 && scan.reads == 420 && scan.passes == 9)
+        #expect(scan.value == 420 * 419 / 2 && scan.reads == 420 && scan.passes == 5)
+        // Batches touched here and there bring nothing along.
+        let other = container.newContext()
+        container.trimMemory()
+        let jumps = try reads(container) {
+            let list = try other.fetchBatched(Item.all, size: 50)
+            return [300, 200, 250, 0, 400].map { list[$0].number }
+        }
+        #expect(jumps.value == [300, 200, 250, 0, 400])
+        #expect(jumps.reads == 220 && jumps.passes == 5)
     }
 
     @Test func B4_twoBatchesStayPinned() throws {
@@ -94,7 +104,41 @@ import VarveObjects
         let list = try context.fetchBatched(Item.all.returningFaults(false), size: 50)
         let first = list[3]
         #expect(!first.isFault && first.title == "item 3")
-        #expect(container.statistics.realisedObjects == 1)
+        // A batch's objects are made together, and stay until two others were touched.
+        #expect(container.statistics.realisedObjects == 50)
+        #expect(list[3] === first && list[49].number == 49 && list[50].number == 50)
+        #expect(list[3] === first)
+        #expect(container.statistics.realisedObjects == 100)
+        #expect(container.statistics.rowCache.pinnedRows == 100)
+    }
+
+    @Test func filledBatchesFollowTheirContext() throws {
+        let container = try memory()
+        let ids = try makeItems(6, in: container)
+        let context = container.newContext()
+        let new = Item(in: context)
+        new.number = 3
+        let request = Item.all.sorted { [$0.number.ascending] }.returningFaults(false)
+        let list = try context.fetchBatched(request, size: 4)
+        #expect(list.map(\.number) == [0, 1, 2, 3, 3, 4, 5])
+        #expect(list[4] === new)
+        // What was rolled back is gone, the others are the same.
+        let first = list[0]
+        context.rollback()
+        #expect(list[4].isFault && list[0] === first)
+        // Behind a reset, an object of before is no more; the list makes others.
+        context.reset()
+        #expect(list[0] !== first && list[0].title == "item 0")
+        // Another context's change is there once this one moves on, in the same object.
+        let again = list[0]
+        let other = container.newContext()
+        try other.object(with: ids[0]).title = "changed"
+        other.delete(try other.object(with: ids[1]))
+        try other.save()
+        #expect(again.title == "item 0" && list[1].title == "item 1")
+        context.advance()
+        #expect(list[0] === again && again.title == "changed")
+        #expect(list[1].isDeleted && context.readFailures.isEmpty)
     }
 
     @Test func unsavedObjectsAreInTheList() throws {

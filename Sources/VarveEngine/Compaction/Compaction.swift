@@ -133,7 +133,9 @@ extension Engine {
                 delegate: delegate,
                 counters: counters,
                 keepsHistory: options.retention != .newest && !skipsDamage,
-                skipsDamage: skipsDamage
+                skipsDamage: skipsDamage,
+                // In the background the processors are the app's.
+                threads: pace == nil ? options.encodingThreads : 1
             ) { count, bytes throws(EngineError) in
                 self.options.environment.yield("compaction.step")
                 status.entriesDone += count

@@ -24,6 +24,8 @@ struct CompactionRun {
     /// Whether commits behind the oldest one stay apart.
     let keepsHistory: Bool
     let skipsDamage: Bool
+    /// Threads that decode and encode leaves.
+    let threads: Int
     /// Called now and then with the number of entries copied and the bytes of the new file; throws
     /// to end the run. It may wait or call the engine, so not in the last step.
     private let advance: (UInt64, UInt64) throws(EngineError) -> Void
@@ -49,6 +51,7 @@ struct CompactionRun {
         counters: EngineCounters,
         keepsHistory: Bool,
         skipsDamage: Bool,
+        threads: Int,
         advance: @escaping (UInt64, UInt64) throws(EngineError) -> Void
     ) {
         self.file = file
@@ -57,6 +60,7 @@ struct CompactionRun {
         self.counters = counters
         self.keepsHistory = keepsHistory
         self.skipsDamage = skipsDamage
+        self.threads = threads
         self.advance = advance
         state = StoreState(generation: file.generation)
     }
@@ -71,12 +75,18 @@ struct CompactionRun {
     mutating func begin(with base: StoreState) throws(EngineError) {
         take(base)
         for tree in base.trees.keys.sorted() {
-            var stream = LeafStream(tree, of: base, skipsDamage: skipsDamage)
+            var stream = LeafStream(
+                tree,
+                of: base,
+                skipsDamage: skipsDamage,
+                threads: threads
+            )
             var builder = TreeBuilder(
                 tree: tree,
                 commit: base.number,
                 leafBytes: options.compactedLeafBytes,
-                innerWeight: options.nodeWeightMax
+                innerWeight: options.nodeWeightMax,
+                threads: threads
             )
             while let leaf = try stream.next() {
                 if tree == .largeValues || tree == .blobs {

@@ -1,12 +1,15 @@
 // The leaves of one tree of a state in ascending order, past the node cache.
 //
 // Invariants
-// - Nothing is cached: memory is one node a level, and readers keep their cache.
+// - Nothing is cached: memory is one node a level and the leaves that are decoded together, and
+//   readers keep their cache.
+// - One thread reads, in the order of the keys; what it read is checked and decoded by several.
 // - Every page is checked as in a lookup, and its keys against those before.
 // - Skipping is the caller's wish: then what cannot be read is named, with its range of keys.
 
 public import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 /// A part of a tree that could not be read.
 public struct DamagedRange: Sendable, Hashable {
@@ -28,6 +31,8 @@ struct LeafStream {
     private struct Step {
         let node: TreeNode
         var next = 0
+        /// The children in front of `next`'s, and from there on some that were read with it.
+        var ahead: ArraySlice<Result<TreeNode, EngineError>> = []
         let low: [UInt8]
         let high: [UInt8]?
     }
@@ -35,14 +40,20 @@ struct LeafStream {
     let tree: TreeID
     let log: LogReader
     let skipsDamage: Bool
+    /// Threads that decode leaves.
+    let threads: Int
     private(set) var damage: [DamagedRange] = []
     private var root: TreeRoot?
     private var path: [Step] = []
     private var lastKey: [UInt8]?
 
-    init(_ tree: TreeID, of state: StoreState, skipsDamage: Bool) {
+    /// Leaves that several threads decode together.
+    private static let leavesAhead = 32
+
+    init(_ tree: TreeID, of state: StoreState, skipsDamage: Bool, threads: Int = 1) {
         self.tree = tree
         self.skipsDamage = skipsDamage
+        self.threads = threads
         log = state.generation.log
         root = state.trees[tree]
     }
@@ -54,7 +65,10 @@ struct LeafStream {
         if let root {
             self.root = nil
             let pointer = ChildPointer(node: root.node, address: root.address, rows: root.rows)
-            if root.rows > 0, let leaf = try enter(pointer, root.level, [], nil) { return leaf }
+            if root.rows > 0 {
+                let node = UndecodedPage(pointer, log).decoded(log, tree, root.level)
+                if let leaf = try enter(pointer, node, [], nil) { return leaf }
+            }
         }
         while let step = path.last {
             let index = step.next
@@ -62,10 +76,16 @@ struct LeafStream {
                 path.removeLast()
                 continue
             }
+            if step.ahead.isEmpty {
+                path[path.count - 1].ahead = children(of: step.node, from: index)
+            }
+            guard let node = path[path.count - 1].ahead.popFirst() else {
+                preconditionFailure("a child that is there was read")
+            }
             path[path.count - 1].next += 1
             let low = index == 0 ? step.low : step.node.key(index)
             let high = index + 1 < step.node.count ? step.node.key(index + 1) : step.high
-            if let leaf = try enter(step.node.children[index], step.node.level - 1, low, high) {
+            if let leaf = try enter(step.node.children[index], node, low, high) {
                 return leaf
             }
         }
@@ -75,12 +95,12 @@ struct LeafStream {
     /// A leaf to hand out, or nil for an inner node, which goes on the path, and for damage.
     private mutating func enter(
         _ pointer: ChildPointer,
-        _ level: Int,
+        _ decoded: Result<TreeNode, EngineError>,
         _ low: [UInt8],
         _ high: [UInt8]?
     ) throws(EngineError) -> TreeNode? {
         do throws(EngineError) {
-            let node = try load(pointer, level)
+            let node = try decoded.get()
             guard node.isLeaf else {
                 path.append(Step(node: node, low: low, high: high))
                 return nil
@@ -109,25 +129,17 @@ struct LeafStream {
         }
     }
 
-    private func load(_ pointer: ChildPointer, _ level: Int) throws(EngineError) -> TreeNode {
-        if let node = pointer.node { return node }
-        guard let address = pointer.address else {
-            preconditionFailure("a child is in memory or in the file")
+    /// The child at a place and, of leaves, some behind it.
+    private func children(
+        of node: TreeNode,
+        from index: Int
+    ) -> ArraySlice<Result<TreeNode, EngineError>> {
+        let (log, tree, level) = (log, tree, node.level - 1)
+        let ahead = threads > 1 && level == 0 ? Self.leavesAhead : 1
+        let found = (index..<min(node.count, index + ahead)).map {
+            UndecodedPage(node.children[$0], log)
         }
-        let frame = try log.frame(address, kind: .page)
-        let node: TreeNode
-        do throws(FormatError) {
-            node = try PageCoding.node(frame, tree: tree, level: level)
-        } catch {
-            throw .damaged(error, place: address.offset)
-        }
-        guard node.rows == pointer.rows, node.count > 0 else {
-            throw .damaged(
-                "page \(address.offset.frameName) counts \(node.rows) entries, its parent "
-                    + "\(pointer.rows)",
-                place: address.offset
-            )
-        }
-        return node
+        if found.count < Self.leavesAhead { return found.map { $0.decoded(log, tree, level) }[...] }
+        return BackgroundThread.map(found, threads: threads) { $0.decoded(log, tree, level) }[...]
     }
 }

@@ -2,11 +2,13 @@
 //
 // Invariants
 // - Keys ascend. A page is written when it is full and never looked at again, so memory is one node
-//   a level.
+//   a level, and full leaves until there are enough for several threads to encode.
+// - The bytes are the same however many threads there are.
 // - Children are written before their parents, so every address points down the file.
 
 internal import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 struct TreeBuilder {
     let tree: TreeID
@@ -25,10 +27,17 @@ struct TreeBuilder {
     /// The inner node being filled on each level from 1 on, with the same bound.
     private var inner: [(node: TreeNode, low: [UInt8])] = []
     private(set) var rows: UInt64 = 0
+    /// Full leaves that are not encoded yet, with their bounds.
+    private var full: [(leaf: TreeNode, low: [UInt8])] = []
+    /// Threads that encode leaves.
+    let threads: Int
 
     static let entriesMax = Int(UInt16.max)
+    /// Leaves that several threads encode together.
+    private static let leavesTogether = 32
 
-    init(tree: TreeID, commit: CommitNumber, leafBytes: Int, innerWeight: Int) {
+    init(tree: TreeID, commit: CommitNumber, leafBytes: Int, innerWeight: Int, threads: Int = 1) {
+        self.threads = threads
         self.tree = tree
         self.commit = commit
         self.leafBytes = leafBytes
@@ -80,6 +89,7 @@ struct TreeBuilder {
     /// Writes what is left; the root of the whole tree.
     mutating func finish(_ log: inout LogWriter) -> TreeRoot {
         if rows == 0 { return .empty }
+        writeFull(&log)
         if inner.isEmpty {
             let address = write(leaf, &log)
             return TreeRoot(node: nil, address: address, level: 0, rows: rows)
@@ -101,10 +111,24 @@ struct TreeBuilder {
 
     private mutating func endLeaf(before next: [UInt8], _ log: inout LogWriter) {
         let last = leaf.key(leaf.count - 1)
-        push(ChildPointer(written: write(leaf, &log), rows: leaf.rows), leafLow, 1, &log)
+        full.append((leaf, leafLow))
         leafLow = TreeNode.separator(left: last, right: next)
         leaf = Self.emptyLeaf(leafBytes)
         leafSize = 0
+        if threads == 1 || full.count == Self.leavesTogether { writeFull(&log) }
+    }
+
+    /// Encodes and writes the leaves that are full.
+    private mutating func writeFull(_ log: inout LogWriter) {
+        let (tree, commit, seed) = (tree, commit, log.seed)
+        let frames = BackgroundThread.map(
+            full.map(\.leaf),
+            threads: full.count < Self.leavesTogether ? 1 : threads
+        ) { Self.frame(of: $0, tree, commit, seed) }
+        for ((leaf, low), frame) in zip(full, frames) {
+            push(ChildPointer(written: log.appendBody(frame), rows: leaf.rows), low, 1, &log)
+        }
+        full.removeAll(keepingCapacity: true)
     }
 
     private mutating func push(
@@ -131,15 +155,22 @@ struct TreeBuilder {
     }
 
     private func write(_ node: TreeNode, _ log: inout LogWriter) -> PageAddress {
+        log.appendBody(Self.frame(of: node, tree, commit, log.seed))
+    }
+
+    private static func frame(
+        of node: TreeNode,
+        _ tree: TreeID,
+        _ commit: CommitNumber,
+        _ seed: UInt64
+    ) -> Frame.Prepared {
         let (front, body) = PageCoding.payload(of: node, tree: tree, commit: commit)
-        return log.appendBody(
-            Frame.prepare(
-                .page,
-                front: front,
-                body: body,
-                compresses: node.isLeaf,
-                seed: log.seed
-            )
+        return Frame.prepare(
+            .page,
+            front: front,
+            body: body,
+            compresses: node.isLeaf,
+            seed: seed
         )
     }
 }

@@ -43,11 +43,29 @@ struct LogReader: Sendable {
     ///
     /// - Throws: `damaged`, `ioFailed`.
     func frame(_ address: PageAddress, kind: FrameKind) throws(EngineError) -> FrameBytes {
-        let count = FrameHeader.length + Int(address.storedLength)
+        try frame(address, kind: kind, bytes: bytes(of: address, kind: kind))
+    }
+
+    /// The bytes of the frame that `address` names, not checked yet.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    func bytes(of address: PageAddress, kind: FrameKind) throws(EngineError) -> [UInt8] {
         guard address.storedLength <= kind.payloadBytesMax else {
             throw .damaged("an address names \(address.storedLength) bytes", place: address.offset)
         }
-        let bytes = try read(at: address.offset, count: count)
+        let count = FrameHeader.length + Int(address.storedLength)
+        return try read(at: address.offset, count: count)
+    }
+
+    /// The frame that `address` names, of bytes that were read there.
+    ///
+    /// - Throws: `damaged`.
+    func frame(
+        _ address: PageAddress,
+        kind: FrameKind,
+        bytes: [UInt8]
+    ) throws(EngineError) -> FrameBytes {
+        let count = FrameHeader.length + Int(address.storedLength)
         let header: FrameHeader
         do throws(FormatError) {
             header = try FrameHeader(decoding: bytes, at: 0, offset: address.offset, seed: seed)

@@ -16,6 +16,16 @@ enum PageCoding {
         tree: TreeID,
         level: Int
     ) throws(FormatError) -> TreeNode {
+        if level == 0, let leaf = LeafDecoding.leaf(frame, tree: tree) { return leaf }
+        return try carefulNode(frame, tree: tree, level: level)
+    }
+
+    /// The same, step by step: what inner nodes take, and pages with something wrong, to say what.
+    static func carefulNode(
+        _ frame: FrameBytes,
+        tree: TreeID,
+        level: Int
+    ) throws(FormatError) -> TreeNode {
         let place = "page \(frame.offset.frameName)"
         let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
         guard header.tree == tree, Int(header.level) == level else {

@@ -59,6 +59,22 @@ struct ChildPointer {
         )
     }
 
+    /// A clean leaf around a block that holds its slots from the front on, and keys and values from
+    /// `heapStart` on. The block becomes the node's own.
+    @unsafe init(
+        leaf block: UnsafeMutableRawPointer,
+        capacity: Int,
+        heapStart: Int,
+        live: Int,
+        count: Int
+    ) {
+        stamp = Self.cleanStamp
+        unsafe self.capacity = capacity
+        unsafe self.heapStart = heapStart
+        unsafe self.live = live
+        unsafe words = NodeView(base: block, children: nil, childCount: 0, count: count, level: 0)
+    }
+
     /// A copy that the transaction `stamp` may change, with room for `slack` bytes more.
     ///
     /// What removed entries left behind is copied along while it fits the slack: two moves of bytes

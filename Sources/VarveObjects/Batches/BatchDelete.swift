@@ -43,7 +43,8 @@ extension ManagedObjectContext {
         _ find: (RecordTransaction) throws -> [ObjectID]
     ) throws -> BatchResult {
         let batch = try BatchWriter<Entity>(self, rowsPerCommit)
-        try batch.commitPieces(find) { transaction, ids in
+        // In the order of IDs each page of rows is come to once.
+        try batch.commitPieces({ try find($0).sorted() }) { transaction, ids in
             if container.schema.standsAlone(batch.model) {
                 let entity = batch.model.record.id
                 for id in ids {

@@ -29,7 +29,7 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
 
     init(_ model: EntityModel, _ container: PersistentContainer, _ transaction: RecordTransaction) {
         record = RecordRow(model.record)
-        columns = model.columns
+        columns = model.columns.all
         self.model = model
         self.container = container
         self.transaction = transaction

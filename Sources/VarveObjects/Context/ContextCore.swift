@@ -16,6 +16,8 @@ import VarveRecords
     weak var context: ManagedObjectContext?
     /// Whether getters tell observers. On for the view context.
     @usableFromInline let observes: Bool
+    /// Grows whenever objects leave the context while they live: lists that keep some look again.
+    @safe @exclusivity(unchecked) @usableFromInline var endings = 0
     /// The next token of an object; 0 is none.
     @safe @exclusivity(unchecked) private var token: UInt32 = 1
 

@@ -85,6 +85,7 @@ extension ManagedObjectContext {
         object.storage.edits = nil
         object.storage.related = nil
         object.storage.state = .invalid
+        core.endings += 1
         let id = object.storage.object
         core.objectDied(id, object.storage.token, row)
     }

@@ -2,15 +2,16 @@
 //
 // Invariants
 // - IDs only, 8 bytes each, frozen at the fetch.
-// - Touching index i reads the rows of batch i/size that are not cached, in one pass.
-// - The two batches touched last stay pinned.
+// - Touching index i reads the rows of batch i/size that are not cached, in one pass, and nothing
+//   else, unless it is the third in a row: then rows behind it come along.
+// - The two batches touched last stay pinned: by the list, or by the objects that it made of them.
 
-import VarveBase
-import VarveRecords
+public import VarveBase
+public import VarveRecords
 
 /// The objects of a request, read in batches. It belongs to its context and is not Sendable.
 public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
-    let store: BatchStore
+    @usableFromInline let store: BatchStore<Entity>
 
     /// 0.
     public var startIndex: Int { 0 }
@@ -33,21 +34,20 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 
     /// The object at a position. Its batch is read if it is not in memory; a read that fails is
     /// remembered like that of a property, and the object stays a fault.
-    public subscript(index: Int) -> Entity {
-        guard let object = store.object(at: index) as? Entity else {
-            preconditionFailure("an object of \(Entity.entityName) is of another type")
-        }
-        return object
-    }
+    ///
+    /// With `returningFaults(false)` a batch's objects are made together, and live at least until
+    /// two other batches were touched.
+    /// - Complexity: a look into the batch touched last; O(batch) where another one is.
+    @inlinable public subscript(index: Int) -> Entity { store.object(at: index) }
 
     /// Reads the batches that a range of positions lies in: the throwing way to touch them.
     public func load(_ range: Range<Int>) throws { try store.load(range) }
 }
 
-final class BatchStore {
-    let context: ManagedObjectContext
-    let model: EntityModel
-    let ids: [ObjectID]
+@usableFromInline final class BatchStore<Entity: ManagedObject> {
+    @usableFromInline let context: ManagedObjectContext
+    @usableFromInline let model: EntityModel
+    @usableFromInline let ids: [ObjectID]
     let size: Int
     let returnsFaults: Bool
     let prefetch: [PrefetchNode]
@@ -55,12 +55,28 @@ final class BatchStore {
     private struct Batch {
         var number: Int
         var commit: CommitNumber
-        /// Pinned rows, by position in the batch.
+        /// How often objects had left the context by then.
+        var endings: Int
+        /// Pinned rows, by position in the batch; empty where objects hold them.
         var rows: [CachedRow?]
         var related: PrefetchedRelations
+        /// By position in the batch; empty where faults are asked for.
+        var objects: [Entity] = []
     }
     /// The batch touched last stands last.
     private var batches: [Batch] = []
+    /// Batches touched one behind another, before the last one.
+    private var batchesInARow = 0
+    /// Batches that the last pass read beside the one that was wanted.
+    private var batchesAhead = 0
+    /// What a row of this list weighs in the row cache, about; 0: none was read yet.
+    private var rowCost = 0
+    /// Of the batch touched last: its first position, its commit, how often objects had left the
+    /// context by then, and its objects if it has them.
+    @safe @exclusivity(unchecked) @usableFromInline var lastStart = 0
+    @safe @exclusivity(unchecked) @usableFromInline var lastCommit: CommitNumber?
+    @safe @exclusivity(unchecked) @usableFromInline var lastEndings = 0
+    @safe @exclusivity(unchecked) @usableFromInline var lastObjects: [Entity] = []
 
     init(
         context: ManagedObjectContext,
@@ -90,56 +106,115 @@ final class BatchStore {
         )
     }
 
-    func object(at index: Int) -> any ManagedObject {
-        let id = ids[index]
-        let number = index / size
-        do throws(StoreError) {
-            try touch(number)
-        } catch {
-            let object = context.object(id, model)
-            context.note(error, object)
-            return object
+    @inlinable func object(at index: Int) -> Entity {
+        let place = index - lastStart
+        if place >= 0, place < lastObjects.count, context.commit == lastCommit,
+            context.core.endings == lastEndings
+        {
+            return lastObjects[place]
         }
-        let object = context.object(id, model)
-        guard let batch = batches.last, batch.number == number else { return object }
-        batch.related.give(to: object)
-        if let row = batch.rows[index - number * size] {
-            if !returnsFaults, object.isFault {
-                context.container.store.rowCache.pin(row)
-                context.take(row, for: object)
-            }
-        } else if object.isFault, !object.isInserted {
-            // The list is frozen; the row is gone since.
-            object.storage.state.insert(.gone)
+        return touchedObject(at: index)
+    }
+
+    /// The object at a position whose batch may have to be read.
+    @inlinable @inline(never) func touchedObject(at index: Int) -> Entity {
+        let touched = touch(index)
+        if let wanted = touched.objectsWanted {
+            let objects: [Entity] = context.objects(wanted.ids, model, rows: wanted.rows)
+            keep(objects, rows: wanted.rows)
         }
+        let place = index - lastStart
+        if !touched.isFailed, place >= 0, place < lastObjects.count { return lastObjects[place] }
+        let object: Entity =
+            context.core.registry.find(ids[index], entity: model.number, as: Entity.self)
+            ?? context.makeObject(ids[index], model, row: nil)
+        settle(object, at: index, touched.error)
         return object
     }
 
     func load(_ range: Range<Int>) throws(StoreError) {
         let range = range.clamped(to: 0..<ids.count)
         guard !range.isEmpty else { return }
-        for number in range.lowerBound / size...(range.upperBound - 1) / size { try touch(number) }
+        for number in range.lowerBound / size...(range.upperBound - 1) / size { try read(number) }
     }
 
-    /// Makes a batch the last one; reads it if it is not there.
-    private func touch(_ number: Int) throws(StoreError) {
+    // MARK: Batches
+
+    /// What touching a batch came to.
+    @usableFromInline struct Touched {
+        /// IDs and pinned rows of a batch whose objects are to be made.
+        @usableFromInline var objectsWanted: (ids: [ObjectID], rows: [CachedRow?])?
+        @usableFromInline var error: StoreError?
+        @usableFromInline var isFailed: Bool { error != nil }
+    }
+
+    /// Makes the batch of a position the last one; reads it if it is not there.
+    @usableFromInline func touch(_ index: Int) -> Touched {
+        do throws(StoreError) { try read(index / size) } catch { return Touched(error: error) }
+        guard !returnsFaults, let last = batches.last, last.objects.isEmpty else {
+            return Touched()
+        }
+        // The pins pass over to the objects.
+        batches[batches.count - 1].rows = []
+        return Touched(objectsWanted: (Array(ids[positions(last.number)]), last.rows))
+    }
+
+    /// Takes the objects of the batch touched last.
+    @usableFromInline func keep(_ objects: [Entity], rows: [CachedRow?]) {
+        for (object, row) in zip(objects, rows) {
+            if row == nil { noteMissing(object) }
+            batches.last?.related.give(to: object)
+        }
+        batches[batches.count - 1].objects = objects
+        lastObjects = objects
+    }
+
+    /// Brings an object to what its batch says.
+    @usableFromInline func settle(_ object: Entity, at index: Int, _ error: StoreError?) {
+        if let error {
+            context.note(error, object)
+            return
+        }
+        guard let batch = batches.last, batch.number == index / size else { return }
+        batch.related.give(to: object)
+        if batch.rows[index - batch.number * size] == nil { noteMissing(object) }
+    }
+
+    /// The list is frozen; the row is gone since.
+    private func noteMissing(_ object: Entity) {
+        if object.isFault, !object.isInserted { object.storage.state.insert(.gone) }
+    }
+
+    private func positions(_ number: Int) -> Range<Int> {
+        number * size..<min(ids.count, (number + 1) * size)
+    }
+
+    /// Makes a batch the last one; reads its rows if it is not there.
+    private func read(_ number: Int) throws(StoreError) {
         let snapshot = try context.currentSnapshot()
+        defer { noteLast() }
+        if let last = batches.last?.number, last != number {
+            batchesInARow = number == last + 1 ? batchesInARow + 1 : 0
+        }
         if let known = batches.firstIndex(where: { $0.number == number }) {
-            if batches[known].commit == snapshot.number {
+            if batches[known].commit == snapshot.number,
+                batches[known].objects.isEmpty || batches[known].endings == context.core.endings
+            {
                 if known != batches.count - 1 { batches.append(batches.remove(at: known)) }
                 return
             }
-            // The context moved: the rows may be others now.
+            // The context moved: the rows may be others now, and so may the objects.
             release(batches.remove(at: known))
         }
-        let range = number * size..<min(ids.count, (number + 1) * size)
-        let wanted = Array(ids[range])
+        let wanted = Array(ids[positions(number)])
         let rows = try context.container.translating { () throws(RecordError) in
-            try snapshot.rows(self.model.record.id, wanted, pin: true)
+            try snapshot.rows(self.model.record.id, wanted, pin: true) { self.ahead(of: number) }
         }
+        if let row = rows.first ?? nil { rowCost = row.cost }
         var batch = Batch(
             number: number,
             commit: snapshot.number,
+            endings: context.core.endings,
             rows: rows,
             related: PrefetchedRelations()
         )
@@ -162,9 +237,35 @@ final class BatchStore {
         if batches.count > 2 { release(batches.removeFirst()) }
     }
 
+    // MARK: Reading ahead
+
+    /// Rows behind a batch that is about to be read, when it is the third in a row and more: one
+    /// batch at first, twice as many each time, at most three quarters of what the row cache keeps.
+    ///
+    /// A page holds rows from all over the list. Who reads a long list a batch at a time would read
+    /// most pages once per batch.
+    private func ahead(of number: Int) -> ArraySlice<ObjectID> {
+        guard batchesInARow > 1, rowCost > 0 else {
+            batchesAhead = 0
+            return []
+        }
+        let end = positions(number).upperBound
+        let fitting = context.container.store.rowCache.budgetBytes / 4 * 3 / rowCost
+        batchesAhead = max(1, min(2 * batchesAhead, fitting / size))
+        if fitting < size { return [] }
+        return ids[end..<min(ids.count, end + batchesAhead * size)]
+    }
+
+    private func noteLast() {
+        lastStart = (batches.last?.number ?? 0) * size
+        lastCommit = batches.last?.commit
+        lastEndings = batches.last?.endings ?? 0
+        lastObjects = batches.last?.objects ?? []
+    }
+
     private func release(_ batch: Batch) {
         let cache = context.container.store.rowCache
-        for case .some(let row) in batch.rows { cache.unpin(row) }
-        for row in batch.related.rows { cache.unpin(row) }
+        cache.unpin(batch.rows.compactMap(\.self))
+        cache.unpin(batch.related.rows)
     }
 }

@@ -62,7 +62,8 @@ extension ManagedObjectContext {
     }
 
     /// The list of a request, evaluated once; rows are read in batches of `size` when they are
-    /// touched.
+    /// touched. From the third batch in a row on, rows behind it come along, as many as the row
+    /// cache keeps.
     /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs
     ///   it.
     public func fetchBatched<Entity>(

@@ -16,11 +16,7 @@ extension ManagedObject {
         _ column: Column<Self, Value>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) -> Value {
-        if let plain = storage.plain(column.definition.slot),
-            let value = Value.read(plain.row, plain.column)
-        {
-            return value
-        }
+        if let value = storage.plainValue(column.definition.slot, Value.self) { return value }
         return carefulValue(column, keyPath())
     }
 

@@ -17,7 +17,7 @@ public import VarveRecords
 /// no members for apps.
 public struct ObjectStorage: ~Copyable {
     @usableFromInline let core: ContextCore
-    private unowned(unsafe) let uncountedModel: EntityModel
+    @usableFromInline unowned(unsafe) let uncountedModel: EntityModel
     @usableFromInline let object: ObjectID
     @usableFromInline var row: CachedRow?
     @usableFromInline var edits: ObjectEdits?
@@ -66,10 +66,44 @@ public struct ObjectStorage: ~Copyable {
     /// Whether the values are not in memory.
     var isFault: Bool { row == nil && !state.contains(.inserted) }
 
-    /// The row and the column behind a slot, when nothing stands in the way: no edit, no observer.
-    @inlinable borrowing func plain(_ slot: Int) -> (row: CachedRow, column: ColumnID)? {
+    /// The value behind a slot, when nothing stands in the way: no edit, no observer. Nil also
+    /// where the row does not give it. Read where the row stands, without a reference to it.
+    @inlinable borrowing func plainValue<Value: StorableValue>(
+        _ slot: Int,
+        _: Value.Type
+    ) -> Value? {
         guard edits == nil, let row, !core.observes else { return nil }
-        return (row, model.columns[slot])
+        return unsafe Value.read(row, uncountedModel.columns[slot])
+    }
+}
+
+/// Columns by slot, read without a reference count: a getter's first step.
+@safe @usableFromInline struct ColumnTable: ~Copyable {
+    @usableFromInline let base: UnsafeMutablePointer<ColumnID>
+    @usableFromInline let count: Int
+
+    init(_ columns: [ColumnID]) {
+        count = columns.count
+        unsafe base = .allocate(capacity: columns.count)
+        for (slot, column) in columns.enumerated() {
+            // One of `count` places.
+            unsafe (base + slot).initialize(to: column)
+        }
+    }
+
+    deinit {
+        // Allocated in `init`, owned by this value alone. Columns are trivial.
+        unsafe base.deallocate()
+    }
+
+    /// By slot.
+    var all: [ColumnID] { (0..<count).map { self[$0] } }
+
+    /// The column behind a slot; a wrong slot is a broken invariant.
+    @inlinable subscript(slot: Int) -> ColumnID {
+        precondition(slot >= 0 && slot < count)
+        // One of the places that `init` filled.
+        return unsafe base[slot]
     }
 }
 
@@ -144,3 +178,6 @@ final class ObjectObservation {
         for slot in slots ?? announcers.keys.sorted() { announcers[slot]?(object, isBefore) }
     }
 }
+
+// Nothing changes behind `init`.
+extension ColumnTable: @unchecked Sendable {}

@@ -4,7 +4,7 @@
 // - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same
 //   for every container of the process; columns are numbers of this store.
 
-public import VarveBase
+import VarveBase
 import VarveRecords
 
 /// One entity of an opened container.
@@ -19,7 +19,7 @@ import VarveRecords
     /// By slot.
     let properties: [PropertyModel]
     /// By slot; `noColumn` for to-many relationships.
-    @usableFromInline let columns: [ColumnID]
+    @usableFromInline let columns: ColumnTable
     /// Slots of relationships.
     let relationshipSlots: [Int]
     let slotsByColumn: [ColumnID: Int]
@@ -43,7 +43,7 @@ import VarveRecords
         self.name = record.name
         self.record = record
         self.properties = properties
-        self.columns = properties.map { $0.column ?? Self.noColumn }
+        self.columns = ColumnTable(properties.map { $0.column ?? Self.noColumn })
         self.relationshipSlots = properties.indices.filter { properties[$0].relationship != nil }
         self.slotsByColumn = Dictionary(
             properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },

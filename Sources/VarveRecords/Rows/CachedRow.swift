@@ -5,39 +5,76 @@
 // - It holds no place in the file: a value outside the row is found through a snapshot, so
 //   compaction cannot make a cached row stale.
 
-internal import Synchronization
 public import VarveBase
 public import VarveFormat
 
-/// One version of one row. Reading a column walks the tags in front of it and decodes that column
-/// only.
-public final class CachedRow: Sendable {
-    /// The entity.
-    public let entity: RecordEntity
-    /// The object.
-    public let id: ObjectID
-    /// The commit that last changed the row.
-    public let version: CommitNumber
-    /// The row's bytes, checked.
-    public let view: RowView
-    /// Its slot in the row cache, if it is still there. Written under the cache's lock.
-    let place = Atomic<Int32>(-1)
+/// One version of one row; a reference. Reading a column walks the tags in front of it and decodes
+/// that column only.
+public struct CachedRow {
+    let memory: RowMemory
 
-    init(entity: RecordEntity, id: ObjectID, version: CommitNumber, view: RowView) {
-        self.entity = entity
-        self.id = id
-        self.version = version
-        self.view = view
+    /// Copies a row that was checked where it lies.
+    init(
+        entity: RecordEntity,
+        id: ObjectID,
+        version: CommitNumber,
+        layout: RowLayout,
+        copying row: Span<UInt8>
+    ) {
+        memory = RowMemory.make(entity, id, version, layout, row)
+    }
+
+    /// Checks a row and copies it.
+    init(
+        entity: RecordEntity,
+        id: ObjectID,
+        version: CommitNumber,
+        checking row: Span<UInt8>
+    ) throws(FormatError) {
+        memory = RowMemory.make(entity, id, version, try RowLayout(row), row)
+    }
+
+    /// The entity.
+    public var entity: RecordEntity { memory.entity }
+    /// The object.
+    public var id: ObjectID { memory.id }
+    /// The commit that last changed the row.
+    public var version: CommitNumber { memory.version }
+    /// Bytes of the row.
+    public var byteCount: Int { memory.byteCount }
+
+    /// Its slot in the row cache, if it is still there. Under the cache's lock only.
+    var place: Int32 {
+        get { memory.place }
+        nonmutating set { memory.place = newValue }
+    }
+
+    /// Whether both are the same row in memory.
+    public func isSame(as other: CachedRow) -> Bool { memory === other.memory }
+
+    /// Lends the row's bytes and where its columns lie in them.
+    public func withRow<R, Failure: Error>(
+        _ body: (RowLayout, Span<UInt8>) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        try memory.withRow(body)
+    }
+
+    // MARK: Columns
+
+    /// Finds a column.
+    func slot(_ column: ColumnID) -> RowSlot {
+        memory.withRow { layout, row in layout.slot(column, in: row) }
     }
 
     /// The value of a column; the declared default where the row does not store it.
     ///
     /// Throws `valueOutside` for a text or data that is too large for the row: ask the snapshot.
     public func value(_ column: ColumnID) throws(RecordError) -> StoredValue {
-        let slot = view.slot(column)
+        let slot = slot(column)
         if slot.isOutside { throw outside(column) }
         do throws(FormatError) {
-            return try view.value(slot) ?? entity.defaultValue(column)
+            return try memory.withRow { _, row throws(FormatError) in try slot.value(in: row) }
+                ?? entity.defaultValue(column)
         } catch {
             throw .format(error)
         }
@@ -45,100 +82,106 @@ public final class CachedRow: Sendable {
 
     /// The values of all columns, in their order.
     public func values() throws(RecordError) -> [StoredValue] {
+        let count = entity.columnCount
         var values: [StoredValue] = []
-        values.reserveCapacity(entity.columnCount)
-        for column in 0..<entity.columnCount { values.append(try value(ColumnID(UInt16(column)))) }
+        values.reserveCapacity(count)
+        for column in 0..<count { values.append(try value(ColumnID(UInt16(column)))) }
         return values
     }
 
     /// Whether the column's value is a text or data kept outside the row.
-    public func isOutside(_ column: ColumnID) -> Bool { view.slot(column).isOutside }
+    public func isOutside(_ column: ColumnID) -> Bool { slot(column).isOutside }
 
     /// Whether the column has no value.
     public func isNull(_ column: ColumnID) -> Bool {
-        let slot = view.slot(column)
+        let slot = slot(column)
         if slot.isAbsent { return entity.defaultValue(column) == .null }
         return slot.isNull
     }
 
     /// An integer; nil when null. The other readers below follow the same rule.
     public func int(_ column: ColumnID) throws(RecordError) -> Int64? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .int(let value) = try plain(column, slot) else { return nil }
-            return value
-        }
-        do throws(FormatError) { return try view.int(slot) } catch { throw .format(error) }
+        let read = try stored(column) { slot, row throws(FormatError) in try slot.int(in: row) }
+        if let read { return read }
+        guard case .int(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// A boolean.
     public func bool(_ column: ColumnID) throws(RecordError) -> Bool? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .bool(let value) = try plain(column, slot) else { return nil }
-            return value
-        }
-        do throws(FormatError) { return try view.bool(slot) } catch { throw .format(error) }
+        let read = try stored(column) { slot, row throws(FormatError) in try slot.bool(in: row) }
+        if let read { return read }
+        guard case .bool(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// A 64-bit floating-point number.
     public func double(_ column: ColumnID) throws(RecordError) -> Double? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .double(let value) = try plain(column, slot) else { return nil }
-            return value
-        }
-        do throws(FormatError) { return try view.double(slot) } catch { throw .format(error) }
+        let read = try stored(column) { slot, row throws(FormatError) in try slot.double(in: row) }
+        if let read { return read }
+        guard case .double(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// A 32-bit floating-point number.
     public func float(_ column: ColumnID) throws(RecordError) -> Float? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .float(let value) = try plain(column, slot) else { return nil }
-            return value
-        }
-        do throws(FormatError) { return try view.float(slot) } catch { throw .format(error) }
+        let read = try stored(column) { slot, row throws(FormatError) in try slot.float(in: row) }
+        if let read { return read }
+        guard case .float(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// A date: seconds since 2001-01-01 00:00:00 UTC.
     public func date(_ column: ColumnID) throws(RecordError) -> Double? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .date(let value) = try plain(column, slot) else { return nil }
-            return value
-        }
-        do throws(FormatError) { return try view.date(slot) } catch { throw .format(error) }
+        let read = try stored(column) { slot, row throws(FormatError) in try slot.date(in: row) }
+        if let read { return read }
+        guard case .date(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// A text. Throws `valueOutside` when it is too large for the row.
     public func text(_ column: ColumnID) throws(RecordError) -> String? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false {
-            guard case .text(let value) = try plain(column, slot) else { return nil }
-            return value
+        var isOutside = false
+        let read = try stored(column) { slot, row throws(FormatError) -> String in
+            isOutside = slot.isOutside
+            return isOutside ? "" : try slot.text(in: row)
         }
-        if slot.isOutside { throw outside(column) }
-        do throws(FormatError) { return try view.text(slot) } catch { throw .format(error) }
+        if isOutside { throw outside(column) }
+        if let read { return read }
+        guard case .text(let value) = notStored(column) else { return nil }
+        return value
     }
 
     /// The object that a to-one relationship leads to.
     public func reference(_ column: ColumnID) throws(RecordError) -> ObjectID? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false { return nil }
-        do throws(FormatError) { return try view.reference(slot) } catch { throw .format(error) }
+        try stored(column) { slot, row throws(FormatError) in try slot.reference(in: row) }
     }
 
     /// A blob's digest and length.
     public func blob(_ column: ColumnID) throws(RecordError) -> BlobReference? {
-        let slot = view.slot(column)
-        if slot.tag < RowTag.false { return nil }
-        do throws(FormatError) { return try view.blob(slot) } catch { throw .format(error) }
+        try stored(column) { slot, row throws(FormatError) in try slot.blob(in: row) }
     }
 
-    /// Absent or null.
-    private func plain(_ column: ColumnID, _ slot: RowSlot) throws(RecordError) -> StoredValue {
-        slot.isAbsent ? entity.defaultValue(column) : .null
+    /// What the row stores of a column, decoded where it lies; nil: absent or null.
+    @inline(__always)
+    private func stored<Value>(
+        _ column: ColumnID,
+        _ decode: (RowSlot, Span<UInt8>) throws(FormatError) -> Value
+    ) throws(RecordError) -> Value? {
+        do throws(FormatError) {
+            return try memory.withRow { layout, row throws(FormatError) -> Value? in
+                let slot = layout.slot(column, in: row)
+                return slot.tag < RowTag.false ? nil : try decode(slot, row)
+            }
+        } catch {
+            throw .format(error)
+        }
+    }
+
+    /// Of a column that is absent or null.
+    @inline(never)
+    private func notStored(_ column: ColumnID) -> StoredValue {
+        slot(column).isAbsent ? entity.defaultValue(column) : .null
     }
 
     private func outside(_ column: ColumnID) -> RecordError {
@@ -147,7 +190,7 @@ public final class CachedRow: Sendable {
 
     /// What the row counts for in the cache's budget, in bytes: its own, and an estimate of what
     /// keeping it costs.
-    var cost: Int { view.bytes.count + 96 }
+    public var cost: Int { byteCount + 96 }
 }
 
 extension CachedRow: RecordValues {

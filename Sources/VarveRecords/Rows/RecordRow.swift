@@ -92,9 +92,7 @@ public struct RecordRow: ~Copyable {
 
     /// Takes back what was set for columns that hold that value already.
     public mutating func unsetUnchanged(from row: CachedRow) {
-        let view = row.view
-        let bytes = view.bytes
-        encoder.unset(equalTo: bytes.span, view.layout)
+        row.withRow { layout, bytes in encoder.unset(equalTo: bytes, layout) }
     }
 
     /// Sets what is still missing of a new row to the declared defaults.

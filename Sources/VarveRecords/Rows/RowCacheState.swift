@@ -154,7 +154,7 @@ struct RowCacheState {
                 cost: row.cost
             )
         )
-        row.place.store(slot, ordering: .relaxed)
+        row.place = slot
         if newer == Self.none {
             heads.update(row.id) { $0.newest = slot }
         } else {
@@ -281,8 +281,10 @@ struct RowCacheState {
 
     private func index(of row: CachedRow) -> Int32 {
         // Where it was put: looking for it by its ID would wait for the memory of two tables.
-        let place = row.place.load(ordering: .relaxed)
-        if place >= 0, Int(place) < slots.count, slots[Int(place)].row === row { return place }
+        let place = row.place
+        if place >= 0, Int(place) < slots.count, slots[Int(place)].row?.isSame(as: row) == true {
+            return place
+        }
         var index = heads[row.id].newest
         while index != Self.none {
             if slots[Int(index)].version == row.version.rawValue { return index }

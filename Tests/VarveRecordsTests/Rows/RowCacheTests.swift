@@ -251,3 +251,10 @@ import VarveEngine
         #expect(statistics.bytes <= 1_200, "seed \(seed)")
     }
 }
+
+private func === (one: CachedRow?, two: CachedRow?) -> Bool {
+    guard let one, let two else { return one == nil && two == nil }
+    return one.isSame(as: two)
+}
+
+private func !== (one: CachedRow?, two: CachedRow?) -> Bool { !(one === two) }

@@ -242,19 +242,9 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     @inline(__always)
     private func add(_ row: CachedRow, as id: Int64, to fold: inout RowFold) throws {
-        let view = row.view
-        func digest(_ column: ColumnID) -> UInt64 {
-            Self.digest(view.bodyRange(view.slot(column)), view.bytes.span)
+        try row.withRow { layout, bytes throws(RecordError) in
+            try add(layout, bytes, as: id, to: &fold)
         }
-        fold.add(
-            id: id,
-            timestamp: try view.double(view.slot(columns.timestamp)),
-            title: digest(columns.title),
-            note: digest(columns.note),
-            count: Int(try view.int(view.slot(columns.count))),
-            flag: try view.bool(view.slot(columns.flag)),
-            pictureID: try view.int(view.slot(columns.pictureID))
-        )
     }
 }
 

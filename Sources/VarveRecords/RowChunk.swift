@@ -1,0 +1,151 @@
+// Rows of many IDs: read in the order of IDs, each page once; given back in the order of a list.
+//
+// Invariants
+// - A chunk's rows lie in one block of memory, which the next chunk uses again.
+
+import VarveBase
+import VarveEngine
+import VarveFormat
+
+/// Object IDs in ascending order, with their places in the list that they come from.
+struct SortedPlaces {
+    /// Ascending.
+    let ids: [ObjectID]
+    /// nil: the list ascended.
+    private let places: [UInt32]?
+
+    init(_ list: [ObjectID]) {
+        self.init(list[...])
+    }
+
+    init(_ list: ArraySlice<ObjectID>) {
+        let span = list.span
+        var low = UInt64.max
+        var high: UInt64 = 0
+        var ascends = true
+        for index in 0..<span.count {
+            let id = span[index].rawValue
+            if id < high { ascends = false }
+            low = min(low, id)
+            high = max(high, id)
+        }
+        precondition(span.count <= Int(UInt32.max), "a list of at most 2^32 IDs")
+        if ascends {
+            ids = Array(list)
+            places = nil
+            return
+        }
+        let bits = 64 - (high - low).leadingZeroBitCount
+        if bits <= 40 && span.count < 1 << 24 {
+            (ids, places) = Self.radixSorted(span, low, bits)
+        } else {
+            let order = (0..<span.count).sorted { span[$0] < span[$1] }
+            ids = order.map { span[$0] }
+            places = order.map { UInt32($0) }
+        }
+    }
+
+    /// Where an ID stands in the list.
+    @inline(__always)
+    func place(_ index: Int) -> Int { places.map { Int($0[index]) } ?? index }
+
+    /// ID and place in one word, sorted by as many bits as the IDs differ in, 11 at a time.
+    private static func radixSorted(
+        _ list: Span<ObjectID>,
+        _ low: UInt64,
+        _ bits: Int
+    ) -> (ids: [ObjectID], places: [UInt32]) {
+        var words = [UInt64](repeating: 0, count: list.count)
+        var other = words
+        for index in 0..<list.count {
+            words[index] = (list[index].rawValue - low) << 24 | UInt64(index)
+        }
+        var shift = 24
+        while shift < 24 + bits {
+            var starts = [Int](repeating: 0, count: 2048)
+            for word in words { starts[Int((word >> UInt64(shift)) & 2047)] += 1 }
+            var sum = 0
+            for digit in 0..<2048 {
+                let count = starts[digit]
+                starts[digit] = sum
+                sum += count
+            }
+            for word in words {
+                let digit = Int((word >> UInt64(shift)) & 2047)
+                other[starts[digit]] = word
+                starts[digit] += 1
+            }
+            swap(&words, &other)
+            shift += 11
+        }
+        return (
+            words.map { ObjectID(($0 >> 24) + low) },
+            words.map { UInt32(truncatingIfNeeded: $0 & 0xFF_FFFF) }
+        )
+    }
+}
+
+/// Rows of a chunk of IDs, found by their places in it.
+struct RowChunk {
+    /// IDs of the first chunk: enough to learn how large rows are.
+    static let rowsAtFirst = 256
+
+    private struct Place {
+        /// Number of the block, and 1; 0: no row.
+        var block: UInt32 = 0
+        /// Number of the row in its block.
+        var row: UInt32 = 0
+    }
+
+    private var places: [Place] = []
+    private var blocks: [RowBlock] = []
+    /// Rows that were found.
+    private(set) var count = 0
+    private var byteCount = 0
+
+    /// Reads the rows of IDs in any order.
+    mutating func read(
+        _ ids: ArraySlice<ObjectID>,
+        of tree: TreeID,
+        _ storage: Snapshot
+    ) throws(EngineError) {
+        blocks = []
+        places.removeAll(keepingCapacity: true)
+        places.append(contentsOf: repeatElement(Place(), count: ids.count))
+        let order = SortedPlaces(ids)
+        blocks = try storage.rowBlocks(tree, order.ids)
+        (count, byteCount) = (0, 0)
+        for (number, block) in blocks.enumerated() {
+            count += block.rows.count
+            byteCount += block.bytes.count
+            for (index, row) in block.rows.enumerated() {
+                places[order.place(row.position)] = Place(
+                    block: UInt32(number + 1),
+                    row: UInt32(index)
+                )
+            }
+        }
+    }
+
+    /// Lends the row at a place; nil where there is none.
+    @inline(__always)
+    func withRow<R, Failure: Error>(
+        _ place: Int,
+        _ body: (CommitNumber, Span<UInt8>) throws(Failure) -> R
+    ) throws(Failure) -> R? {
+        let found = places[place]
+        if found.block == 0 { return nil }
+        let block = blocks[Int(found.block) - 1]
+        let row = block.rows[Int(found.row)]
+        let bytes = block.bytes
+        return try body(row.version, bytes.span.extracting(row.start..<row.start + row.count))
+    }
+
+    /// How many rows like these fit so many bytes, with what finding them costs; at least one.
+    func rowsMax(bytes: Int) -> Int {
+        let perRow =
+            max(1, byteCount / max(1, count)) + MemoryLayout<Place>.stride
+            + MemoryLayout<RowBlock.Row>.stride + 16
+        return max(1, bytes / perRow)
+    }
+}

@@ -1,0 +1,99 @@
+// FENCE: a row of the row cache in one piece of memory: what is known of it, and its bytes behind.
+//
+// Invariants
+// - The bytes are initialised when the row is made and never change; neither does the head, but for
+//   `place`, which is read and written under the row cache's lock only. So a row may be read on any
+//   thread.
+// - The layout was made of these bytes: every slot lies inside them.
+//
+// Why not an array in an object: that is two allocations for every row that is read, and two places
+// in memory to wait for whenever a property is.
+
+import VarveBase
+import VarveFormat
+
+/// What stands in front of a row's bytes: with the object's own two words, one cache line.
+struct RowHead {
+    let entity: RecordEntity
+    let id: ObjectID
+    let version: CommitNumber
+    let layout: RowLayout
+    let count: UInt32
+    /// Its slot in the row cache, if it is still there.
+    var place: Int32 = -1
+}
+
+/// A head and bytes, allocated as one.
+final class RowMemory: ManagedBuffer<RowHead, UInt8> {
+    /// A copy of a row that was checked where it lies.
+    static func make(
+        _ entity: RecordEntity,
+        _ id: ObjectID,
+        _ version: CommitNumber,
+        _ layout: RowLayout,
+        _ row: Span<UInt8>
+    ) -> RowMemory {
+        let made = create(minimumCapacity: row.count) { _ in
+            RowHead(
+                entity: entity,
+                id: id,
+                version: version,
+                layout: layout,
+                count: UInt32(row.count)
+            )
+        }
+        // `create` makes an instance of the class that it is called on.
+        let memory = unsafe unsafeDowncast(made, to: RowMemory.self)
+        // Room for `row.count` bytes was asked for; both buffers live for the closures.
+        unsafe row.withUnsafeBytes { source in
+            unsafe memory.withUnsafeMutablePointerToElements { bytes in
+                unsafe UnsafeMutableRawPointer(bytes).copyMemory(from: source)
+            }
+        }
+        return memory
+    }
+
+    // Nobody changes these; each pointer lives for its closure.
+    var entity: RecordEntity {
+        unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.entity }
+    }
+    var id: ObjectID { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.id } }
+    var version: CommitNumber {
+        unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.version }
+    }
+    var byteCount: Int {
+        unsafe withUnsafeMutablePointerToHeader { unsafe Int($0.pointee.count) }
+    }
+
+    /// Its slot in the row cache, if it is still there. Under the cache's lock only.
+    var place: Int32 {
+        get { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place } }
+        set { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place = newValue } }
+    }
+
+    /// Lends the bytes and where the columns lie in them.
+    @inline(__always)
+    func withRow<R, Failure: Error>(
+        _ body: (RowLayout, Span<UInt8>) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        // `count` bytes were initialised by `make`; the span lives for the closure.
+        try unsafe withUnsafeMutablePointers { head, bytes throws(Failure) -> R in
+            let count = unsafe Int(head.pointee.count)
+            let row = unsafe UnsafeBufferPointer(start: bytes, count: count)
+            return try unsafe body(head.pointee.layout, row.span)
+        }
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Copies a buffer here; the caller made room.
+    @inline(__always)
+    fileprivate func copyMemory(from source: UnsafeRawBufferPointer) {
+        guard let base = source.baseAddress else { return }
+        // The caller's promise.
+        unsafe copyMemory(from: base, byteCount: source.count)
+    }
+}
+
+// What a row's readers see never changes; `place` belongs to the cache's lock.
+extension CachedRow: @unchecked Sendable {}
