@@ -66,22 +66,23 @@ public final class RecordSnapshot: Sendable {
         store.counters.storeReads.count()
         let row = try Self.row(entity, id, stored)
         let followers = ahead()
-        if !followers.isEmpty { try readAhead(entity, followers, costOfOne: row.cost) }
+        if !followers.isEmpty { readAhead(entity, followers, costOfOne: row.cost) }
         return store.rowCache.insert(row, readAt: number, pin: pin)
     }
 
-    /// Reads rows into the cache that are not there, in the pass of another one.
-    private func readAhead(
-        _ entity: RecordEntity,
-        _ ids: [ObjectID],
-        costOfOne cost: Int
-    ) throws(RecordError) {
+    /// Reads rows into the cache that are not there, in the pass of another one. What cannot be
+    /// read is left to whoever wants it.
+    private func readAhead(_ entity: RecordEntity, _ ids: [ObjectID], costOfOne cost: Int) {
         var left = store.rowCache.budgetBytes / 2
         let fitting = min(ids.count, left / max(cost, 1))
         if fitting == 0 { return }
         let (missing, _) = store.rowCache.warm(ids[..<fitting], at: number)
         var read = [CachedRow?](repeating: nil, count: missing.count)
-        try self.read(entity, missing) { place, row in read[place] = row }
+        do throws(RecordError) {
+            try self.read(entity, missing) { place, row in read[place] = row }
+        } catch {
+            return
+        }
         // The nearest are kept first, and become the warmest.
         var rows: [CachedRow] = []
         rows.reserveCapacity(read.count)
@@ -175,16 +176,25 @@ public final class RecordSnapshot: Sendable {
         read.reserveCapacity(missing.count)
         places.reserveCapacity(missing.count)
         do throws(RecordError) {
-            var wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
+            let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
             let ahead = ahead()
-            if !ahead.isEmpty { wanted += store.rowCache.warm(ahead, at: number).missing }
-            try self.read(entity, wanted) { place, row in
+            let more = ahead.isEmpty ? [] : store.rowCache.warm(ahead, at: number).missing
+            var left = store.rowCache.budgetBytes
+            func take(_ place: Int, _ row: CachedRow) {
                 if place < missing.count {
                     read.append(row)
                     places.append(missing[place])
                 } else {
-                    next.append(row)
+                    left -= row.cost
+                    if left >= 0 { next.append(row) }
                 }
+            }
+            do throws(RecordError) {
+                try self.read(entity, wanted + more, take)
+            } catch  where !more.isEmpty {
+                // Damage further on is for whoever wants those rows.
+                (read, places, next) = ([], [], [])
+                try self.read(entity, wanted, take)
             }
         } catch {
             if pin { store.rowCache.unpin(rows.compactMap(\.self)) }

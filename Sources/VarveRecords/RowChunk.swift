@@ -1,7 +1,7 @@
 // Rows of many IDs: read in the order of IDs, each page once; given back in the order of a list.
 //
 // Invariants
-// - A chunk's rows lie in one block of memory, which the next chunk uses again.
+// - A chunk's rows lie in a few blocks of memory, which go with the next chunk.
 
 import VarveBase
 import VarveEngine

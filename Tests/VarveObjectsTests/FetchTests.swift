@@ -112,6 +112,72 @@ import VarveObjects
         #expect(container.statistics.rowCache.pinnedRows == 100)
     }
 
+    @Test func filledBatchesAreFilledAgain() throws {
+        let container = try memory()
+        try makeItems(8, in: container)
+        let context = container.newContext()
+        let request = Item.all.sorted { [$0.number.ascending] }.returningFaults(false)
+        let list = try context.fetchBatched(request, size: 4)
+        // While the objects of one batch are made, the app looks at another one.
+        let hook = AwakeHook()
+        hook.run = {
+            hook.run = nil
+            #expect(list[6].number == 6)
+        }
+        AwakeHook.current = hook
+        defer { AwakeHook.current = nil }
+        #expect(list[1].number == 1 && hook.run == nil)
+        #expect((0..<8).map { list[$0].number } == Array(0..<8))
+        #expect((4..<8).map { list[$0].number } == Array(4..<8))
+        // An object that the app turned into a fault is filled when the list is asked for it.
+        let one = list[5]
+        context.refresh(one, mergeChanges: false)
+        #expect(one.isFault)
+        #expect(list[5] === one && !one.isFault && one.number == 5)
+    }
+
+    /// A cache that does not keep what was read ahead makes a list read at most twice.
+    @Test func readingAheadInVainEnds() throws {
+        let container = try memory(ContainerOptions(unreferencedRowBytes: 100_000))
+        try makeItems(2_000, in: container)
+        let context = container.newContext()
+        let list = try context.fetchBatched(Item.all, size: 20)
+        let scan = reads(container) {
+            (0..<100).reduce(0) { sum, batch in
+                container.trimMemory()
+                return sum + list[20 * batch].number
+            }
+        }
+        #expect(scan.value == 20 * 99 * 100 / 2)
+        #expect(scan.reads >= 2_000 && scan.reads < 4_000)
+    }
+
+    /// A damaged page costs the rows in it, not those of the batches in front of it.
+    @Test func readingAheadIntoDamage() throws {
+        let folder = try TemporaryFolder()
+        let first = try folder.open()
+        try makeItems(3_000, in: first)
+        try first.closeNow()
+        let bytes = try [UInt8](Data(contentsOf: folder.store))
+        let request = Item.all.sorted { [$0.number.ascending] }.returningFaults(false)
+        var lost = 0
+        for part in 2..<24 {
+            var damaged = bytes
+            damaged[bytes.count * part / 25] ^= 0x10
+            try Data(damaged).write(to: folder.store)
+            guard let container = try? folder.open() else { continue }
+            let context = container.newContext()
+            if let list = try? context.fetchBatched(request, size: 20) {
+                for index in 0..<list.count { _ = list[index].number }
+                // A page of 8 KiB holds fewer rows than these, in at most two batches more.
+                #expect(context.readFailures.count < 200, "part \(part)")
+                lost += context.readFailures.count
+            }
+            try? container.closeNow()
+        }
+        #expect(lost > 0)
+    }
+
     @Test func filledBatchesFollowTheirContext() throws {
         let container = try memory()
         let ids = try makeItems(6, in: container)

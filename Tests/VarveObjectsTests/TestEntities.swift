@@ -61,7 +61,10 @@ final class Item: ManagedObject {
         if number < 0 { report.fail("number", "must not be negative") }
     }
     func awakeFromInsert() { calls.append("insert") }
-    func awakeFromFetch() { calls.append("fetch") }
+    func awakeFromFetch() {
+        calls.append("fetch")
+        AwakeHook.current?.run?()
+    }
     func willSave() { calls.append("willSave") }
     func didSave() { calls.append("didSave") }
     func prepareForDeletion() { calls.append("delete") }
@@ -358,5 +361,15 @@ enum TestSchema: VersionedSchema {
             Item.self, Picture.self, Tag.self, Folder.self, Person.self, Account.self,
             Everything.self,
         ]
+    }
+}
+
+/// What a test wants to happen while its thread fills objects.
+final class AwakeHook {
+    var run: (() -> Void)?
+
+    static var current: AwakeHook? {
+        get { Thread.current.threadDictionary["AwakeHook"] as? AwakeHook }
+        set { Thread.current.threadDictionary["AwakeHook"] = newValue }
     }
 }

@@ -75,6 +75,9 @@ struct CompactionRun {
     mutating func begin(with base: StoreState) throws(EngineError) {
         take(base)
         for tree in base.trees.keys.sorted() {
+            // Values stand between the pages that name them, so those are written one by one.
+            let namesFrames = tree == .largeValues || tree == .blobs
+            let threads = namesFrames ? 1 : threads
             var stream = LeafStream(
                 tree,
                 of: base,
@@ -89,7 +92,7 @@ struct CompactionRun {
                 threads: threads
             )
             while let leaf = try stream.next() {
-                if tree == .largeValues || tree == .blobs {
+                if namesFrames {
                     try copy(leaf, of: tree, base.generation.log, &builder)
                 } else {
                     builder.append(leaf, to: &file.log)

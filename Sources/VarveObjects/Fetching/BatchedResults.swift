@@ -69,6 +69,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     private var batchesInARow = 0
     /// Batches that the last pass read beside the one that was wanted.
     private var batchesAhead = 0
+    /// Number of the batch behind those.
+    private var aheadEnd = 0
     /// What a row of this list weighs in the row cache, about; 0: none was read yet.
     private var rowCost = 0
     /// Of the batch touched last: its first position, its commit, how often objects had left the
@@ -111,7 +113,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         if place >= 0, place < lastObjects.count, context.commit == lastCommit,
             context.core.endings == lastEndings
         {
-            return lastObjects[place]
+            let object = lastObjects[place]
+            if !object.isFault { return object }
         }
         return touchedObject(at: index)
     }
@@ -121,10 +124,14 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         let touched = touch(index)
         if let wanted = touched.objectsWanted {
             let objects: [Entity] = context.objects(wanted.ids, model, rows: wanted.rows)
-            keep(objects, rows: wanted.rows)
+            keep(objects, wanted)
         }
         let place = index - lastStart
-        if !touched.isFailed, place >= 0, place < lastObjects.count { return lastObjects[place] }
+        if !touched.isFailed, place >= 0, place < lastObjects.count {
+            let object = lastObjects[place]
+            if object.isFault { refill(object) }
+            return object
+        }
         let object: Entity =
             context.core.registry.find(ids[index], entity: model.number, as: Entity.self)
             ?? context.makeObject(ids[index], model, row: nil)
@@ -140,10 +147,17 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 
     // MARK: Batches
 
+    /// A batch whose objects are to be made of its pinned rows.
+    @usableFromInline struct ObjectsWanted {
+        let number: Int
+        let commit: CommitNumber
+        @usableFromInline let ids: [ObjectID]
+        @usableFromInline let rows: [CachedRow?]
+    }
+
     /// What touching a batch came to.
     @usableFromInline struct Touched {
-        /// IDs and pinned rows of a batch whose objects are to be made.
-        @usableFromInline var objectsWanted: (ids: [ObjectID], rows: [CachedRow?])?
+        @usableFromInline var objectsWanted: ObjectsWanted?
         @usableFromInline var error: StoreError?
         @usableFromInline var isFailed: Bool { error != nil }
     }
@@ -156,17 +170,35 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         }
         // The pins pass over to the objects.
         batches[batches.count - 1].rows = []
-        return Touched(objectsWanted: (Array(ids[positions(last.number)]), last.rows))
+        return Touched(
+            objectsWanted: ObjectsWanted(
+                number: last.number,
+                commit: last.commit,
+                ids: Array(ids[positions(last.number)]),
+                rows: last.rows
+            )
+        )
     }
 
-    /// Takes the objects of the batch touched last.
-    @usableFromInline func keep(_ objects: [Entity], rows: [CachedRow?]) {
-        for (object, row) in zip(objects, rows) {
-            if row == nil { noteMissing(object) }
-            batches.last?.related.give(to: object)
+    /// Takes the objects of a batch. While they were made the app's `awakeFromFetch` ran, which may
+    /// have touched other batches of this list.
+    @usableFromInline func keep(_ objects: [Entity], _ wanted: ObjectsWanted) {
+        let place = batches.firstIndex {
+            $0.number == wanted.number && $0.commit == wanted.commit
         }
-        batches[batches.count - 1].objects = objects
-        lastObjects = objects
+        for (object, row) in zip(objects, wanted.rows) {
+            if row == nil { noteMissing(object) }
+            if let place { batches[place].related.give(to: object) }
+        }
+        guard let place else { return }
+        batches[place].objects = objects
+        noteLast()
+    }
+
+    /// Fills an object of a batch that became a fault since.
+    @usableFromInline func refill(_ object: Entity) {
+        guard object.storage.state.isDisjoint(with: [.gone, .invalid]) else { return }
+        do throws(StoreError) { try context.fill(object) } catch { context.note(error, object) }
     }
 
     /// Brings an object to what its batch says.
@@ -193,14 +225,16 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     private func read(_ number: Int) throws(StoreError) {
         let snapshot = try context.currentSnapshot()
         defer { noteLast() }
-        if let last = batches.last?.number, last != number {
-            batchesInARow = number == last + 1 ? batchesInARow + 1 : 0
+        var inARow = 0
+        if let last = batches.last?.number, last == number || last + 1 == number {
+            inARow = batchesInARow + number - last
         }
         if let known = batches.firstIndex(where: { $0.number == number }) {
             if batches[known].commit == snapshot.number,
                 batches[known].objects.isEmpty || batches[known].endings == context.core.endings
             {
                 if known != batches.count - 1 { batches.append(batches.remove(at: known)) }
+                batchesInARow = inARow
                 return
             }
             // The context moved: the rows may be others now, and so may the objects.
@@ -208,9 +242,12 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         }
         let wanted = Array(ids[positions(number)])
         let rows = try context.container.translating { () throws(RecordError) in
-            try snapshot.rows(self.model.record.id, wanted, pin: true) { self.ahead(of: number) }
+            try snapshot.rows(self.model.record.id, wanted, pin: true) {
+                self.ahead(of: number, inARow)
+            }
         }
-        if let row = rows.first ?? nil { rowCost = row.cost }
+        batchesInARow = inARow
+        rowCost = rows.reduce(0) { $0 + ($1?.cost ?? 0) } / rows.count
         var batch = Batch(
             number: number,
             commit: snapshot.number,
@@ -243,16 +280,20 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     /// batch at first, twice as many each time, at most three quarters of what the row cache keeps.
     ///
     /// A page holds rows from all over the list. Who reads a long list a batch at a time would read
-    /// most pages once per batch.
-    private func ahead(of number: Int) -> ArraySlice<ObjectID> {
-        guard batchesInARow > 1, rowCost > 0 else {
-            batchesAhead = 0
+    /// most pages once per batch. But when a batch that was read ahead has to be read again, the
+    /// cache did not keep it, as for a commit that the store has left far behind: then half as
+    /// many.
+    private func ahead(of number: Int, _ inARow: Int) -> ArraySlice<ObjectID> {
+        guard inARow > 1, rowCost > 0 else {
+            (batchesAhead, aheadEnd) = (0, 0)
             return []
         }
+        let fitting = context.container.store.rowCache.budgetBytes / 4 * 3 / rowCost / size
+        let isLost = number < aheadEnd
+        batchesAhead = min(isLost ? batchesAhead / 2 : max(1, 2 * batchesAhead), fitting)
+        if batchesAhead == 0 { return [] }
+        aheadEnd = number + 1 + batchesAhead
         let end = positions(number).upperBound
-        let fitting = context.container.store.rowCache.budgetBytes / 4 * 3 / rowCost
-        batchesAhead = max(1, min(2 * batchesAhead, fitting / size))
-        if fitting < size { return [] }
         return ids[end..<min(ids.count, end + batchesAhead * size)]
     }
 

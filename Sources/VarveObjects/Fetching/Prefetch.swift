@@ -90,8 +90,13 @@ extension ManagedObjectContext {
         pin: Bool = false
     ) throws(StoreError) -> PrefetchedRelations {
         var result = PrefetchedRelations()
-        try container.translating { () throws(RecordError) in
-            try prefetch(nodes, model, ids, rows, snapshot, pin, &result)
+        do throws(StoreError) {
+            try container.translating { () throws(RecordError) in
+                try prefetch(nodes, model, ids, rows, snapshot, pin, &result)
+            }
+        } catch {
+            if pin { container.store.rowCache.unpin(result.rows) }
+            throw error
         }
         return result
     }
