@@ -262,6 +262,23 @@ extension Engine {
         )
     }
 
+    /// The log's tail as it is now. A reader has no turn: a writer may cut off what a dead one left
+    /// while he reads it; then he reads again.
+    static func scanned(
+        _ reader: LogReader,
+        isReadOnly: Bool
+    ) throws(EngineError) -> RecoveredLog {
+        for _ in 0..<8 {
+            let size = try reader.size()
+            do throws(EngineError) {
+                return try Recovery(scan: LogScan(log: reader, size: size)).run()
+            } catch {
+                guard isReadOnly, try reader.size() < size else { throw error }
+            }
+        }
+        throw EngineError(.ioFailed, "the store file became shorter each time it was read")
+    }
+
     /// The log's tail, for a writer after a sync and from the disk again.
     ///
     /// - Parameter syncsName: whether the store's name may be that of another file after a crash,
@@ -273,8 +290,7 @@ extension Engine {
         isReadOnly: Bool,
         syncsName: Bool
     ) throws(EngineError) -> RecoveredLog {
-        let scan = LogScan(log: reader, size: try reader.size())
-        var recovered = try Recovery(scan: scan).run()
+        var recovered = try scanned(reader, isReadOnly: isReadOnly)
         if !isReadOnly, let place = recovered.writerFeatures {
             throw EngineError(
                 .formatTooNew,
@@ -303,7 +319,7 @@ extension Engine {
         // A read that goes wrong once must not make a torn tail of the newest commit: whoever sees
         // less than was seen before looks again.
         for _ in 0..<4 {
-            let again = try Recovery(scan: scan).run()
+            let again = try scanned(reader, isReadOnly: isReadOnly)
             if again.newest.offset >= recovered.newest.offset, again.dataEnd >= recovered.dataEnd {
                 return again
             }

@@ -12,8 +12,8 @@ internal import VarveIO
 extension Engine {
     /// Opens what an observer sees, for reading only: same file, same moment, no lock.
     ///
-    /// - Returns: the engine, and why it shows an earlier commit than the observer's newest one:
-    ///   the damage that keeps later commits from being applied. Nil when it shows the newest.
+    /// - Returns: the engine, and what is wrong with the newest commit: the damage that keeps it
+    ///   from being applied, so that an earlier one is shown, or in its list of changed objects.
     /// - Throws: `damaged` when no state can be built at all, `ioFailed`.
     /// - Complexity: O(log bytes since the last checkpoint).
     public static func open(
@@ -48,6 +48,14 @@ extension Engine {
                 guard error.code == .damaged else { throw error }
                 failure = error
                 break
+            }
+        }
+        // No state needs a TREE's list of changed objects, but the next settle and the history do.
+        if failure == nil, recovered.effectiveBase.header.kind == .tree {
+            do throws(EngineError) {
+                try Replay.checkChanges(of: recovered.effectiveBase)
+            } catch {
+                failure = error
             }
         }
         let log = LogWriter(

@@ -85,6 +85,11 @@ struct Replay {
         }
     }
 
+    /// Throws `damaged` when a TREE's list of changed objects cannot be read.
+    static func checkChanges(of commit: ScannedCommit) throws(EngineError) {
+        _ = try treeChanges(of: commit)
+    }
+
     /// The changed objects of a TREE.
     private static func treeChanges(
         of commit: ScannedCommit

@@ -135,8 +135,9 @@ extension Engine {
             return
         }
         // 1. The rest of the old file: the writer has left it, so its newest commit is the last.
-        let scan = LogScan(log: here.generation.log, size: try here.generation.log.size())
-        let newest = try Recovery(scan: scan).run().newest
+        let log = here.generation.log
+        let newest = try Self.scanned(log, isReadOnly: isReadOnly).newest
+        let scan = LogScan(log: log, size: try log.size())
         let last =
             newest.header.kind == .close ? try scan.previous(of: newest) ?? newest : newest
         if last.offset > here.frame { try advance(here, to: last.offset, &follower) }
