@@ -13,17 +13,6 @@ public import VarveFormat
 public struct CachedRow {
     let memory: RowMemory
 
-    /// Copies a row that was checked where it lies.
-    init(
-        entity: RecordEntity,
-        id: ObjectID,
-        version: CommitNumber,
-        layout: RowLayout,
-        copying row: Span<UInt8>
-    ) {
-        memory = RowMemory.make(entity, id, version, layout, row)
-    }
-
     /// Checks a row and copies it.
     init(
         entity: RecordEntity,
