@@ -43,6 +43,8 @@ public struct EngineError: Error, Sendable {
         case limitExceeded
         /// The caller's arguments do not fit the store.
         case invalid
+        /// There is no row with this object ID.
+        case objectMissing
         /// The caller wanted an operation to end early.
         case cancelled
         /// The commit is not, or no longer, in the store.
@@ -58,16 +60,19 @@ public struct EngineError: Error, Sendable {
         let message: String
         let place: FileOffset?
         let cause: (any Error & Sendable)?
+        let subject: (entity: EntityID, object: ObjectID)?
         init(
             _ code: Code,
             _ message: String,
             _ place: FileOffset?,
-            _ cause: (any Error & Sendable)?
+            _ cause: (any Error & Sendable)?,
+            _ subject: (entity: EntityID, object: ObjectID)?
         ) {
             self.code = code
             self.message = message
             self.place = place
             self.cause = cause
+            self.subject = subject
         }
     }
     private let content: Content
@@ -79,7 +84,11 @@ public struct EngineError: Error, Sendable {
         place: FileOffset? = nil,
         cause: (any Error & Sendable)? = nil
     ) {
-        content = Content(code, message, place, cause)
+        content = Content(code, message, place, cause, nil)
+    }
+
+    init(_ code: Code, _ message: String, subject: (entity: EntityID, object: ObjectID)) {
+        content = Content(code, message, nil, nil, subject)
     }
 
     /// What kind of failure it is.
@@ -88,6 +97,8 @@ public struct EngineError: Error, Sendable {
     public var message: String { content.message }
     /// The frame at fault, as far as known.
     public var place: FileOffset? { content.place }
+    /// The row that `objectMissing` is about.
+    public var subject: (entity: EntityID, object: ObjectID)? { content.subject }
     /// The error of the layer below.
     public var cause: (any Error & Sendable)? { content.cause }
 

@@ -47,7 +47,8 @@ public enum Maintenance: Sendable, Hashable {
 
 /// Settings of an engine. The defaults are those of docs/Choices.md.
 public struct EngineOptions: Sendable {
-    /// Log bytes after the last checkpoint that cause the next one: lower bound.
+    /// Log bytes after the last checkpoint that cause the next one: lower bound. While a compaction
+    /// runs four times as many, up to the upper bound.
     public var checkpointTailMin: UInt64 = 1 << 20
     /// The same: upper bound. Between them an eighth of the live bytes.
     public var checkpointTailMax: UInt64 = 8 << 20
@@ -77,7 +78,8 @@ public struct EngineOptions: Sendable {
     /// Body bytes above which a transaction's pages are written before its commit frame.
     public var earlyWriteBytes = 8 << 20
     /// Bytes of index entries that a transaction gathers before it sorts them and puts them aside
-    /// in a file without a name. Sorted, they go into their leaves many at a time.
+    /// in a file without a name. Sorted, they go into their leaves many at a time. As many bytes of
+    /// changes of rows wait before they are sorted and put in place.
     public var sortBytesMax = 8 << 20
     /// The same for a replay, which keeps everything in memory.
     static let replaySortBytesMax = 8 << 20
@@ -141,6 +143,8 @@ public protocol IndexDeriver: Sendable {
     func tree(of entity: EntityID) throws(FormatError) -> TreeID
     /// Columns that some index of the entity covers.
     func indexedColumns(of entity: EntityID) -> [ColumnID]
+    /// Whether some index of the entity has one of these columns.
+    func covers(_ columns: [ColumnID], of entity: EntityID) -> Bool
     /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries
     /// of indexes that cover one of these columns. The order of indexes is the same for every row.
     func entries(

@@ -187,6 +187,8 @@ extension StoreError {
             return make(.valueTooLarge, nil)
         case .invalid:
             return make(.invalidRequest, nil)
+        case .objectMissing:
+            return make(.objectNotFound, nil)
         case .cancelled:
             return make(.invalidRequest, nil)
         case .notRetained:

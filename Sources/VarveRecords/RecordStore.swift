@@ -287,7 +287,7 @@ public final class RecordStore: Sendable {
             }
             let transaction = RecordTransaction(storage, schema, self)
             let result = try body(transaction)
-            try transaction.verifyUniqueness()
+            try transaction.settle()
             return result
         }
     }

@@ -178,7 +178,8 @@ public final class RecordTransaction {
         row.set(value.column, value.value)
     }
 
-    /// Changes columns of an object; the others stay.
+    /// Changes columns of an object; the others stay. The change may wait until something is read
+    /// or the transaction ends, and so may its failure.
     ///
     /// Throws `objectNotFound`, `wrongType`, `missingValue`, `unknownProperty`, `engine`.
     public func update(
@@ -188,18 +189,13 @@ public final class RecordTransaction {
     ) throws(RecordError) {
         var row = RecordRow(try reader.entity(entity))
         for value in values { try set(value, in: &row, id) }
-        let tree = row.entity.tree
-        let exists = try reader.engine { () throws(EngineError) in try storage.row(tree, id) != nil
-        }
-        if !exists { throw .objectNotFound(entity: row.entity.name, object: id) }
         try update(&row, id)
     }
 
-    /// Changes the columns that are set of an object that the caller knows to exist; the others
-    /// stay.
+    /// Changes the columns that are set; the others stay. Many changes are put in place in the
+    /// order of IDs, whatever order they come in.
     ///
-    /// Throws `wrongType`, `missingValue`, `unknownProperty`, `engine` (also when there is no such
-    /// object).
+    /// Throws as the other `update`.
     public func update(_ row: inout RecordRow, _ id: ObjectID) throws(RecordError) {
         if row.isEmpty { return }
         try row.check(id)
@@ -218,33 +214,39 @@ public final class RecordTransaction {
     }
 
     /// Takes an object out, with the link rows that it stands in. Delete rules are the object
-    /// layer's.
+    /// layer's. Like a change, that may wait.
     ///
-    /// Throws `objectNotFound`, `engine`.
+    /// Throws `objectNotFound`, `unknownEntity`, `engine`.
     public func delete(_ entity: EntityID, _ id: ObjectID) throws(RecordError) {
-        if try !deleteIfPresent(entity, id) {
-            throw .objectNotFound(entity: try reader.entity(entity).name, object: id)
-        }
+        _ = try reader.entity(entity)
+        try deleteLinks(of: entity, id)
+        try reader.engine { () throws(EngineError) in try storage.delete(entity, id) }
+        if !touched.isEmpty { touched[entity]?.remove(id) }
     }
 
-    /// Takes an object out, with the link rows that it stands in; false when there is none.
+    /// Takes an object out at once, with the link rows that it stands in; false when there is none.
+    ///
+    /// Throws `unknownEntity`, `engine`.
     public func deleteIfPresent(
         _ entity: EntityID,
         _ id: ObjectID
     ) throws(RecordError) -> Bool {
-        let entity = try reader.entity(entity)
-        let exists = try reader.engine { () throws(EngineError) in
-            try storage.row(entity.tree, id) != nil
+        _ = try reader.entity(entity)
+        let wasThere = try reader.engine { () throws(EngineError) in
+            try storage.deleteIfPresent(entity, id)
         }
-        if !exists { return false }
-        for side in sides(of: entity.id) {
+        if !wasThere { return false }
+        try deleteLinks(of: entity, id)
+        if !touched.isEmpty { touched[entity]?.remove(id) }
+        return true
+    }
+
+    private func deleteLinks(of entity: EntityID, _ id: ObjectID) throws(RecordError) {
+        for side in sides(of: entity) {
             for link in try reader.linkEntries(side.index, isOrdered: side.isOrdered, of: id) {
                 try deleteLink(side.hidden, link.row)
             }
         }
-        try reader.engine { () throws(EngineError) in try storage.delete(entity.id, id) }
-        if entity.hasUniqueIndex { touched[entity.id]?.remove(id) }
-        return true
     }
 
     // MARK: Links
@@ -271,10 +273,9 @@ public final class RecordTransaction {
     }
 
     private func deleteLink(_ hidden: EntityID, _ row: ObjectID) throws(RecordError) {
-        let tree = try reader.entity(hidden).tree
         try reader.engine { () throws(EngineError) in
             // A link from an object to itself stands in both indexes.
-            if try storage.row(tree, row) != nil { try storage.delete(hidden, row) }
+            _ = try storage.deleteIfPresent(hidden, row)
         }
     }
 
@@ -406,6 +407,12 @@ public final class RecordTransaction {
             )
         }
         return result
+    }
+
+    /// The end of the transaction: what waited is put in place, and constraints hold.
+    func settle() throws(RecordError) {
+        try reader.engine { () throws(EngineError) in try storage.settle() }
+        try verifyUniqueness()
     }
 
     /// Throws `notUnique` with every violation among the objects that this transaction touched.

@@ -40,6 +40,9 @@ struct TestDelegate: EngineDelegate {
             return TestDelegate.rows
         }
         func indexedColumns(of entity: EntityID) -> [ColumnID] { [ColumnID(0), ColumnID(1)] }
+        func covers(_ columns: [ColumnID], of entity: EntityID) -> Bool {
+            columns.contains { $0.rawValue < 2 }
+        }
         func entries(
             entity: EntityID,
             object: ObjectID,

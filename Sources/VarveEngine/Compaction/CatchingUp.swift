@@ -5,8 +5,10 @@
 //   as row changes: that costs less than they cost their savers, however many pages they touch.
 // - Each round copies what came during the one before, and is shorter: no sync per commit.
 // - A round that leaves more than half of what the one before left slows savers down, each by some
-//   milliseconds per commit, until the end of the run. Rounds are limited: then the last step takes
-//   what is left.
+//   milliseconds per commit, until the end of the run.
+// - Who has the writer lock finds little left, or gives it back: a saver that had it for a second
+//   may have left a commit that takes as long to copy, and the next saver waits. Rounds are
+//   limited: then the last step takes what is left.
 
 internal import VarveBase
 internal import VarveFormat
@@ -43,20 +45,33 @@ extension Engine {
 
     /// Log bytes between two snapshots.
     private static func missing(_ done: Snapshot, _ next: Snapshot) -> UInt64 {
-        next.state.frame.rawValue - min(next.state.frame, done.state.frame).rawValue
+        missing(done.state, next.state)
+    }
+
+    private static func missing(_ done: StoreState, _ next: StoreState) -> UInt64 {
+        next.frame.rawValue - min(next.frame, done.frame).rawValue
+    }
+
+    /// Whether savers would wait long if what is missing were copied under the writer lock.
+    func isTooMuchForLastStep(_ done: StoreState, _ next: StoreState, rounds: Int) -> Bool {
+        next.number > done.number && rounds < Self.roundsMax
+            && Self.missing(done, next) > 4 * Self.restBytes
     }
 
     /// Copies commits until few are missing. The new file is synced, and has room.
-    /// - Returns: the number of rounds; `done` is what the file holds then.
+    ///
+    /// - Parameters:
+    ///   - done: what the file holds.
+    ///   - rounds: how many there were; the limit is for all together.
     func catchUp(
         _ run: inout CompactionRun,
-        _ done: inout Snapshot
-    ) throws(EngineError) -> Int {
-        var rounds = 0
+        _ done: inout Snapshot,
+        _ rounds: inout Int
+    ) throws(EngineError) {
         var before: UInt64?
         var wait = 1
         try run.endRound(writesPages: false)
-        if run.skipsDamage { return rounds }
+        if run.skipsDamage { return }
         while rounds < Self.roundsMax {
             let next = snapshot(for: PinOwner(.compaction))
             let missing = Self.missing(done, next)
@@ -73,7 +88,6 @@ extension Engine {
             try run.endRound(writesPages: isFirst)
             done = next
         }
-        return rounds
     }
 
     /// Copies the commits between two states of the old file, one by one.

@@ -177,13 +177,39 @@ extension Engine {
             run.describe(as: try record(of: kept, CommitChain(done.state)))
             if !run.skipsDamage { try run.writeCheckpoint() }
         }
-        let rounds = try catchUp(&run, &done)
-        options.environment.yield("compaction.caughtUp")
-        run.isLastStep = true
-        let (commits, bytes) = (run.commits, run.file.log.end.rawValue)
-        var report = try exclusively { writer throws(EngineError) in
+        var rounds = 0
+        var report: CompactionReport?
+        while report == nil {
+            try catchUp(&run, &done, &rounds)
+            options.environment.yield("compaction.caughtUp")
+            let (commits, bytes) = (run.commits, run.file.log.end.rawValue)
+            report = try lastStep(&run, done, &kept, rounds: rounds)
+            report?.commitsInLastStep = run.commits - commits
+            if let after = report?.bytesAfter {
+                report?.bytesInLastStep = after - min(bytes, after)
+            }
+        }
+        guard var report else { preconditionFailure("the loop ends with one") }
+        // Its nodes give way; what old snapshots read comes back.
+        start.state.generation.nodes.evictAll()
+        report.oldest = kept
+        report.rounds = rounds
+        counters.compactionLastStepBytes.max(report.bytesInLastStep, ordering: .relaxed)
+        return report
+    }
+
+    /// What is left, under the writer lock, and the rename. Nil when so much is left that savers
+    /// would wait long.
+    private func lastStep(
+        _ run: inout CompactionRun,
+        _ done: Snapshot,
+        _ kept: inout CommitNumber,
+        rounds: Int
+    ) throws(EngineError) -> CompactionReport? {
+        try exclusively { writer throws(EngineError) -> CompactionReport? in
             try checkWritable(writer)
             let newest = published.withLock { $0.state }
+            run.isLastStep = true
             if run.skipsDamage {
                 // Row changes may meet rows that are lost.
                 kept = newest.number
@@ -191,20 +217,15 @@ extension Engine {
                 try run.apply(from: done.state, to: newest)
                 run.describe(as: try record(of: kept, CommitChain(newest)))
                 try run.writeCheckpoint()
+            } else if isTooMuchForLastStep(done.state, newest, rounds: rounds) {
+                run.isLastStep = false
+                return nil
             } else {
                 try copyCommits(&run, from: done.state, to: newest)
             }
             try run.end(objectIDHighWater: objectIDHighWater)
             return try putInPlace(run, newest, &writer)
         }
-        // Its nodes give way; what old snapshots read comes back.
-        start.state.generation.nodes.evictAll()
-        report.oldest = kept
-        report.rounds = rounds
-        report.commitsInLastStep = run.commits - commits
-        report.bytesInLastStep = report.bytesAfter - min(bytes, report.bytesAfter)
-        counters.compactionLastStepBytes.max(report.bytesInLastStep, ordering: .relaxed)
-        return report
     }
 
     // MARK: The new file becomes the store

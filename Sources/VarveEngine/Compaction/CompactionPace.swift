@@ -2,6 +2,7 @@
 //
 // Invariants
 // - What savers ask the thread for meanwhile is done between two steps: nothing waits for the end.
+//   Checkpoints are asked for later than else (`dueTail`): the file is about to be replaced.
 // - Beside savers it rests as long as it works, unless the file grows too fast for that; when it
 //   grows by an eighth and more meanwhile, savers give way: the file must not outgrow its data.
 // - It does not rest while it catches up: savers would be as much further.

@@ -20,6 +20,20 @@ extension StoreState {
         return SpaceUse.add(change, to: liveBytes) + pageBytes
     }
 
+    /// About as many stored bytes as the pages will have that are in memory only: LZ4 halves a
+    /// leaf of rows.
+    ///
+    /// - Complexity: O(changed pages).
+    var changedPageBytes: UInt64 {
+        func bytes(_ node: TreeNode) -> UInt64 {
+            if node.isLeaf { return UInt64(node.weight) / 2 }
+            return node.children.reduce(UInt64(node.weight)) { sum, child in
+                sum + (child.node.map(bytes) ?? 0)
+            }
+        }
+        return trees.values.reduce(0) { sum, root in sum + (root.node.map(bytes) ?? 0) }
+    }
+
     /// Entries of all trees.
     var entries: UInt64 { trees.values.reduce(0) { $0 + $1.rows } }
 

@@ -48,9 +48,11 @@ extension Engine {
     }
 
     /// The same on the maintenance thread.
+    ///
+    /// - Parameter known: what it would give back, when that is known to be enough.
     /// - Returns: whether it ran, to whatever end.
-    func compactIfWorthwhile(_ thread: MaintenanceThread) -> Bool {
-        guard let bytes = (try? worthwhileBytes()) ?? nil else { return false }
+    func compactIfWorthwhile(_ thread: MaintenanceThread, toGiveBack known: UInt64?) -> Bool {
+        guard let bytes = known ?? ((try? worthwhileBytes()) ?? nil) else { return false }
         // The store is as it was, or poisoned: the next save says so.
         _ = try? compact(toGiveBack: bytes, pace: CompactionPace(self, thread)) {
             thread.isStopping
@@ -77,16 +79,8 @@ extension Engine {
     private func worthwhileBytes() throws(EngineError) -> UInt64? {
         if isReadOnly || options.retention == .all || compaction.isRunning { return nil }
         let state = published.withLock { $0.state }
-        // What the last run left under the load of savers goes with the next, but is no reason for
-        // it: there must be as much again, or the least that is worthwhile.
-        let (left, least) = (compaction.leftOver, options.compactionDeadBytesMin)
-        let (more, overflow) = left.addingReportingOverflow(min(left, least))
-        let wanted = max(overflow ? .max : more, least)
-        func isEnough(_ bytes: UInt64) -> Bool {
-            bytes >= wanted && bytes > state.frame.rawValue / 2
-        }
         // Usually this says no, and nothing was read.
-        guard isEnough(reclaimable(state)) else { return nil }
+        guard isEnough(reclaimable(state), of: state.frame) else { return nil }
         if options.retention != .newest {
             let isTime = compaction.shouldLook(
                 file: state.frame.rawValue,
@@ -96,6 +90,28 @@ extension Engine {
             if !isTime { return nil }
         }
         let bytes = try reclaimableBytes()
-        return isEnough(bytes) ? bytes : nil
+        return isEnough(bytes, of: state.frame) ? bytes : nil
+    }
+
+    /// The same for the moment behind a checkpoint that is due: what the file holds now is dead
+    /// then but for what the state needs. Nil when history is to be kept: it would have to be read.
+    ///
+    /// - Complexity: O(changed pages).
+    func worthwhileBytes(behindCheckpointOf state: StoreState, at end: FileOffset) -> UInt64? {
+        if isReadOnly || options.retention != .newest || compaction.isRunning { return nil }
+        let pages = state.changedPageBytes
+        let file = FileOffset(end.rawValue + pages)
+        let live = compaction.compacted(state.liveBytes(withPages: pages), of: state)
+        let used = FileHeader.logStart.rawValue + live
+        let bytes = file.rawValue - min(file.rawValue, used)
+        return isEnough(bytes, of: file) ? bytes : nil
+    }
+
+    private func isEnough(_ bytes: UInt64, of file: FileOffset) -> Bool {
+        // What the last run left under the load of savers goes with the next, but is no reason for
+        // it: there must be as much again, or the least that is worthwhile.
+        let (left, least) = (compaction.leftOver, options.compactionDeadBytesMin)
+        let (more, overflow) = left.addingReportingOverflow(min(left, least))
+        return bytes >= max(overflow ? .max : more, least) && bytes > file.rawValue / 2
     }
 }

@@ -2,6 +2,8 @@
 //
 // Invariants
 // - Nothing here is needed for a commit to be durable; without it commits cost more, no less.
+// - A checkpoint behind which the file would be worth a compaction is not made: that
+//   takes its place, and writes each page once.
 // - A failed sync poisons the engine, whoever made it.
 
 internal import Synchronization
@@ -12,7 +14,7 @@ extension Engine {
     /// What the commit that was just queued leaves to do. Called under the writer lock.
     func needs(_ writer: borrowing WriterState) -> MaintenanceNeeds {
         var needs = MaintenanceNeeds()
-        if writer.isDirty { needs.checkpoint = writer.log.tailBytes > checkpointTail(writer) }
+        if writer.isDirty { needs.checkpoint = writer.log.tailBytes > dueTail(writer) }
         if maintenance != nil { needs.room = writer.log.room.isLow(behind: writer.log.end) }
         return needs
     }
@@ -40,6 +42,9 @@ extension Engine {
         writeLiveCounters()
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
+        var needs = needs
+        let replaced = needs.checkpoint ? compactionInsteadOfCheckpoint(thread) : nil
+        if replaced != nil { needs.checkpoint = false }
         do throws(EngineError) {
             pause = try serve(needs, on: thread)
             // Idle: nothing was asked for, and nothing was committed since the last round.
@@ -47,7 +52,7 @@ extension Engine {
                 defer { last = before }
                 return last
             }
-            if needs.isEmpty, before == last {
+            if needs.isEmpty, replaced == nil, before == last {
                 _ = published.withLock { $0.forgetRetired() }
                 try settleDown(thread)
             }
@@ -56,11 +61,26 @@ extension Engine {
         }
         // While commits keep coming, too: the file would grow without bound.
         // Beside other writers it waits: their rows would have to be caught up with turn by turn.
-        if options.compactsAutomatically, isAlone, !thread.isStopping, compactIfWorthwhile(thread) {
-            // What was asked for meanwhile may have woken the thread already.
-            pause = (try? serve(thread.takeNeeds(), on: thread)) ?? pause
+        let ran = mayCompact(thread) && compactIfWorthwhile(thread, toGiveBack: replaced)
+        if !ran, replaced == nil { return pause }
+        // What was asked for meanwhile may have woken the thread already.
+        var later = thread.takeNeeds()
+        // A compaction that failed leaves the checkpoint to be made.
+        later.checkpoint = later.checkpoint || replaced != nil
+        return (try? serve(later, on: thread)) ?? pause
+    }
+
+    private func mayCompact(_ thread: MaintenanceThread) -> Bool {
+        options.compactsAutomatically && isAlone && !thread.isStopping
+    }
+
+    /// What a compaction would give back behind the checkpoint that is due, if it is worthwhile.
+    private func compactionInsteadOfCheckpoint(_ thread: MaintenanceThread) -> UInt64? {
+        guard mayCompact(thread) else { return nil }
+        let (state, end, isDue) = writer.withLock {
+            ($0.pending, $0.log.end, $0.log.tailBytes > dueTail($0))
         }
-        return pause
+        return isDue ? worthwhileBytes(behindCheckpointOf: state, at: end) : nil
     }
 
     /// Does what savers asked for. Called on the maintenance thread, with no lock held.
@@ -79,7 +99,7 @@ extension Engine {
         }
         if needs.room { try growRoom(thread) }
         // Commits that came while the last one was written asked for it, too.
-        if needs.checkpoint, writer.withLock({ $0.log.tailBytes > checkpointTail($0) }) {
+        if needs.checkpoint, writer.withLock({ $0.log.tailBytes > dueTail($0) }) {
             try checkpointBesideSavers(thread)
         }
         return pause

@@ -127,7 +127,7 @@ struct Replay {
             try apply(commit, editor, moved)
         } catch {
             // A commit that was sound when it was written applies; anything else is damage.
-            throw error.code == .invalid
+            throw error.code == .invalid || error.code == .objectMissing
                 ? .damaged(error.message, place: commit.offset) : error
         }
         var applied = try editor.finished()
@@ -181,7 +181,10 @@ struct Replay {
                     throw .damaged(error, place: commit.offset)
                 }
                 try editor.update(entity, object, patch: parsed, moved: [])
-            case .delete(let entity, let object): try editor.delete(entity, object)
+            case .delete(let entity, let object):
+                guard try editor.deleteIfPresent(entity, object) else {
+                    throw StateEditor.isMissing(entity, object)
+                }
             case .put(let tree, let key, let value): try editor.editor(tree).put(key, value)
             case .remove(let tree, let key): try editor.editor(tree).remove(key)
             }

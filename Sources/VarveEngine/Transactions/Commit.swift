@@ -44,10 +44,10 @@ extension Engine {
         let mark = writer.log.mark
         do throws(EngineError) {
             // 1. chooseForm: row changes, or pages when there are many or a checkpoint is overdue.
+            let tailMax = dueTail(writer) * 2
             let isTree =
                 transaction.needsTree || transaction.editor.hasUnloggedValues
-                || transaction.editor.hasSpilled
-                || writer.log.tailBytes > checkpointTail(writer) * 2
+                || transaction.editor.hasSpilled || writer.log.tailBytes > tailMax
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)
             try writer.log.handLargeBody()
@@ -181,6 +181,13 @@ extension Engine {
     func checkpointTail(_ writer: borrowing WriterState) -> UInt64 {
         let eighth = writer.pending.liveBytes / 8
         return min(max(eighth, options.checkpointTailMin), options.checkpointTailMax)
+    }
+
+    /// The same now: a file that is about to be replaced needs none soon, unless a replay of its
+    /// tail would take longer than that of any other.
+    func dueTail(_ writer: borrowing WriterState) -> UInt64 {
+        let tail = checkpointTail(writer)
+        return compaction.isRunning ? max(tail, min(4 * tail, options.checkpointTailMax)) : tail
     }
 
     // MARK: Steps

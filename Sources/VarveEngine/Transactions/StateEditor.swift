@@ -20,9 +20,9 @@ final class StateEditor {
     // and each function here reads or writes these at once and calls nobody in between.
     @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
-    @safe @exclusivity(unchecked) private var lastRows: (entity: EntityID, editor: TreeEditor)?
+    @safe @exclusivity(unchecked) var lastRows: (entity: EntityID, editor: TreeEditor)?
     /// Index entries that are not in their trees yet.
-    @safe @exclusivity(unchecked) private var pending = PendingIndexes()
+    @safe @exclusivity(unchecked) var pending = PendingIndexes()
     /// Older ones, in files.
     @safe @exclusivity(unchecked) private var runs: [TreeID: [SortedRun]] = [:]
     private let changedNodes = ChangedNodeCount()
@@ -105,7 +105,7 @@ final class StateEditor {
         return settledEditor(id)
     }
 
-    private func settledEditor(_ id: TreeID) -> TreeEditor {
+    func settledEditor(_ id: TreeID) -> TreeEditor {
         if let existing = editors[id] { return existing }
         let editor = TreeEditor(
             id: id,
@@ -129,130 +129,7 @@ final class StateEditor {
         try editor(.catalog).put(EngineKeys.schema(version: version), bytes)
     }
 
-    // MARK: Rows
-
-    /// The tree of an entity's rows.
-    func rowTree(_ entity: EntityID) throws(EngineError) -> TreeID {
-        guard let deriver else {
-            throw EngineError(.invalid, "the store has no schema yet, so it can hold no rows")
-        }
-        do throws(FormatError) {
-            return try deriver.tree(of: entity)
-        } catch {
-            throw EngineError(.invalid, error.description, cause: error)
-        }
-    }
-
-    /// The editor of an entity's rows. They have no entries that wait.
-    private func rowEditor(_ entity: EntityID) throws(EngineError) -> TreeEditor {
-        if let lastRows, lastRows.entity == entity { return lastRows.editor }
-        let editor = settledEditor(try rowTree(entity))
-        lastRows = (entity, editor)
-        return editor
-    }
-
-    /// Adds a row that has no blob and nothing outside it, without looking through it again.
-    func insertPlain(
-        _ entity: EntityID,
-        _ object: ObjectID,
-        row: [UInt8]
-    ) throws(EngineError) {
-        precondition(incomingPlaces.isEmpty, "a replay looks for large values")
-        guard try rowEditor(entity).insertRow(object, number, row) else {
-            throw Self.existsAlready(entity, object)
-        }
-        try addEntries(entity, object, row)
-        try settleIndexesIfMany()
-    }
-
-    private static func existsAlready(_ entity: EntityID, _ object: ObjectID) -> EngineError {
-        EngineError(
-            .invalid,
-            "object \(object.rawValue) of entity \(entity.rawValue) exists already"
-        )
-    }
-
-    /// Adds a row in stored form (large values already outside).
-    func insert(
-        _ entity: EntityID,
-        _ object: ObjectID,
-        stored: [UInt8],
-        moved: [MovedValue]
-    ) throws(EngineError) {
-        for value in moved { keep(entity, object, value) }
-        try takeIncoming(entity, object, stored, changed: nil)
-        guard try rowEditor(entity).insertRow(object, number, stored) else {
-            throw Self.existsAlready(entity, object)
-        }
-        let row = try derivableRow(entity, object, stored)
-        try addEntries(entity, object, row)
-        try settleIndexesIfMany()
-        try countBlobs(in: stored, by: 1)
-    }
-
-    /// Changes columns of a row. The patch is in stored form.
-    func update(
-        _ entity: EntityID,
-        _ object: ObjectID,
-        patch: RowPatch,
-        moved: [MovedValue]
-    ) throws(EngineError) {
-        let rows = try rowEditor(entity)
-        guard let old = try rows.tree.row(object) else {
-            throw EngineError(
-                .invalid,
-                "object \(object.rawValue) of entity \(entity.rawValue) does not exist"
-            )
-        }
-        let new = try format { () throws(FormatError) in try patch.applied(to: old.bytes) }
-        let before = try derivableRow(entity, object, old.bytes)
-        let oldEntries = try entries(entity, object, before, changed: patch.columns)
-        // Values of changed columns that were outside and are replaced or gone.
-        let wasOutside = try format { () throws(FormatError) in
-            try RowCoding.outsideColumns(in: old.bytes)
-        }
-        for column in wasOutside where patch.columns.contains(column) {
-            try forget(entity, object, column)
-        }
-        for value in moved { keep(entity, object, value) }
-        try takeIncoming(entity, object, new, changed: patch.columns)
-        try rows.put(EngineKeys.object(object), EngineKeys.rowValue(number, new))
-        let after = try derivableRow(entity, object, new)
-        let newEntries = try entries(entity, object, after, changed: patch.columns)
-        for (index, key) in oldEntries
-        where !newEntries.contains(where: { $0.0 == index && $0.1 == key }) {
-            pending.add(index, key, removes: true)
-        }
-        for (index, key) in newEntries
-        where !oldEntries.contains(where: { $0.0 == index && $0.1 == key }) {
-            pending.add(index, key, removes: false)
-        }
-        try settleIndexesIfMany()
-        try countBlobs(in: old.bytes, by: -1)
-        try countBlobs(in: new, by: 1)
-    }
-
-    /// Takes a row out.
-    func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
-        let rows = try rowEditor(entity)
-        guard let old = try rows.tree.row(object) else {
-            throw EngineError(
-                .invalid,
-                "object \(object.rawValue) of entity \(entity.rawValue) does not exist"
-            )
-        }
-        let row = try derivableRow(entity, object, old.bytes)
-        for (index, key) in try entries(entity, object, row, changed: nil) {
-            pending.add(index, key, removes: true)
-        }
-        try settleIndexesIfMany()
-        let outside = try format { () throws(FormatError) in
-            try RowCoding.outsideColumns(in: old.bytes)
-        }
-        for column in outside { try forget(entity, object, column) }
-        try rows.remove(EngineKeys.object(object))
-        try countBlobs(in: old.bytes, by: -1)
-    }
+    // MARK: Large values
 
     /// A large value as this state has it.
     func largeValue(
@@ -333,13 +210,13 @@ final class StateEditor {
 
     // MARK: Steps
 
-    private func keep(_ entity: EntityID, _ object: ObjectID, _ value: MovedValue) {
+    func keep(_ entity: EntityID, _ object: ObjectID, _ value: MovedValue) {
         pendingValues[EngineKeys.largeValue(entity, object, value.column)] =
             PendingValue(entity: entity, object: object, value: value)
     }
 
     /// Replay: large values that the row names get the places that the commit lists.
-    private func takeIncoming(
+    func takeIncoming(
         _ entity: EntityID,
         _ object: ObjectID,
         _ row: [UInt8],
@@ -355,7 +232,7 @@ final class StateEditor {
         }
     }
 
-    private func forget(
+    func forget(
         _ entity: EntityID,
         _ object: ObjectID,
         _ column: ColumnID
@@ -398,7 +275,7 @@ final class StateEditor {
     }
 
     /// Entries of a new row.
-    private func addEntries(
+    func addEntries(
         _ entity: EntityID,
         _ object: ObjectID,
         _ row: [UInt8]
@@ -451,9 +328,25 @@ final class StateEditor {
     }
 
     /// Puts sorted entries in place, writing nodes when they become many.
-    private func apply(_ sorted: PendingEntries, _ id: TreeID) throws(EngineError) {
+    ///
+    /// - Parameter isBehindAll: whether all others were in front of them.
+    private func apply(
+        _ sorted: PendingEntries,
+        _ id: TreeID,
+        isBehindAll: Bool = false
+    ) throws(EngineError) {
         let editor = settledEditor(id)
-        try editor.apply(sorted) { () throws(EngineError) in
+        let base = baseTree(id)
+        // What this transaction has changed already is not where the base state has it.
+        let isCurrent = (isBehindAll || editor.changed == 0) && base.root.rows > 0
+        let ahead =
+            isCurrent
+            ? LeafReadAhead.start(sorted.count, spill?.options) { index throws(EngineError) in
+                try base.restoreLeaf(of: index, sorted)
+            } : nil
+        defer { ahead?.end() }
+        try editor.apply(sorted) { before, next throws(EngineError) in
+            ahead?.advance(from: before, to: next)
             // What other trees hold does not go by writing this one.
             if changedNodes.count > appendedNodesMax, editor.changed > appendedNodesMax / 8 {
                 try write([editor])
@@ -476,12 +369,12 @@ final class StateEditor {
         while true {
             let chunk = try merge.nextChunk(1 << 20)
             if chunk.isEmpty { return }
-            try apply(chunk, id)
+            try apply(chunk, id, isBehindAll: true)
         }
     }
 
     /// Keeps what waits within its budget.
-    private func settleIndexesIfMany() throws(EngineError) {
+    func settleIndexesIfMany() throws(EngineError) {
         guard pending.bytes > pendingBytesMax else { return }
         for id in pending.trees {
             // Few entries are cheaper to keep.
@@ -513,6 +406,14 @@ final class StateEditor {
         if !chosen.isEmpty { try write(chosen.sorted { $0.id < $1.id }) }
     }
 
+    /// Writes changed nodes of an entity's rows when there are many. Only while changes come in the
+    /// order of objects: what lies behind them is finished.
+    func spillFinished(_ entity: EntityID) throws(EngineError) {
+        guard changedNodes.count > appendedNodesMax else { return }
+        let rows = try rowEditor(entity)
+        if rows.changed > appendedNodesMax / 8 { try write([rows]) }
+    }
+
     private func write(_ editors: [TreeEditor]) throws(EngineError) {
         guard let spill else { return }
         hasSpilled = true
@@ -525,7 +426,7 @@ final class StateEditor {
         for id in runs.keys.sorted() { try settleIndex(id) }
     }
 
-    private func entries(
+    func entries(
         _ entity: EntityID,
         _ object: ObjectID,
         _ row: [UInt8],
@@ -542,14 +443,14 @@ final class StateEditor {
         return list
     }
 
-    private func countBlobs(in row: [UInt8], by change: Int64) throws(EngineError) {
+    func countBlobs(in row: [UInt8], by change: Int64) throws(EngineError) {
         let references = try format { () throws(FormatError) in
             try RowCoding.blobReferences(in: row)
         }
         for reference in references { blobChanges[reference, default: 0] += change }
     }
 
-    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+    func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
         do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 }

@@ -74,6 +74,14 @@ enum EngineKeys {
         return writer.bytes
     }
 
+    /// Appends the version that stands in front of a row.
+    static func append(_ version: CommitNumber, to value: inout [UInt8]) {
+        var writer = ByteWriter(appendingTo: value)
+        value = []
+        writer.varint(version.rawValue)
+        value = writer.bytes
+    }
+
     /// What stands behind a row's key: the commit that changed it last, then the row.
     static func rowValue(_ version: CommitNumber, _ row: [UInt8]) -> [UInt8] {
         var writer = ByteWriter(capacity: row.count + 4)

@@ -30,6 +30,11 @@ public final class WriteTransaction {
     /// The first error of a change.
     private(set) var failure: EngineError?
     private var changes: [EntityID: EntityChanges] = [:]
+    /// Changes of rows that are not in their tree yet.
+    private var waiting = WaitingRows()
+    /// The change that was put in place last, and whether all came in the order of objects.
+    private var lastSettled: (entity: EntityID, object: ObjectID)?
+    private var rowsAscend = true
 
     private struct EntityChanges {
         var inserted: [ObjectID] = []
@@ -70,6 +75,7 @@ public final class WriteTransaction {
     private func settled(_ tree: TreeID) throws(EngineError) -> Tree {
         if let failure { throw failure }
         do throws(EngineError) {
+            try settleRows()
             return try editor.tree(tree)
         } catch {
             failure = failure ?? error
@@ -112,7 +118,8 @@ public final class WriteTransaction {
         object: ObjectID,
         column: ColumnID
     ) throws(EngineError) -> [UInt8] {
-        try editor.largeValue(entity, object, column)
+        try settle()
+        return try editor.largeValue(entity, object, column)
     }
 
     // MARK: Rows
@@ -157,9 +164,12 @@ public final class WriteTransaction {
         log(.insert(entity: entity, object: object, row: row))
     }
 
-    /// Changes columns of a row; `patch` in the encoding of `RowPatch`.
+    /// Changes columns of a row; `patch` in the encoding of `RowPatch`. The change may wait until
+    /// something is read or the transaction ends, and so may its failure.
     ///
-    /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
+    /// - Throws: `objectMissing` when there is no such row, `invalid` when the patch is none,
+    ///   `damaged`, `ioFailed`.
+    /// - Complexity: as `insert`; many changes are put in place in the order of their objects.
     public func update(
         _ entity: EntityID,
         _ object: ObjectID,
@@ -169,21 +179,112 @@ public final class WriteTransaction {
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
         }
         let parsed = try format { () throws(FormatError) in try RowPatch(stored) }
-        try change { () throws(EngineError) in
-            try editor.update(entity, object, patch: parsed, moved: moved)
+        if moved.isEmpty {
+            if let failure { throw failure }
+            waiting.update(entity, object, patch: stored)
+            try settleRowsIfMany()
+        } else {
+            try change { () throws(EngineError) in
+                try editor.update(entity, object, patch: parsed, moved: moved)
+            }
         }
         changes[entity, default: EntityChanges()].updated.append(object)
         log(.update(entity: entity, object: object, patch: stored))
     }
 
-    /// Takes a row out.
+    /// Takes a row out; like a change, that may wait.
     ///
-    /// - Throws: `invalid` when there is no such row, `damaged`, `ioFailed`.
+    /// - Throws: `objectMissing` when there is no such row, `damaged`, `ioFailed`.
     public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
-        try change { () throws(EngineError) in try editor.delete(entity, object) }
+        if let failure { throw failure }
+        waiting.delete(entity, object)
+        try settleRowsIfMany()
+        noteDeleted(entity, object)
+    }
+
+    /// Takes a row out at once if there is one.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    public func deleteIfPresent(
+        _ entity: EntityID,
+        _ object: ObjectID
+    ) throws(EngineError) -> Bool {
+        var wasThere = false
+        try change { () throws(EngineError) in
+            wasThere = try editor.deleteIfPresent(entity, object)
+        }
+        if wasThere { noteDeleted(entity, object) }
+        return wasThere
+    }
+
+    private func noteDeleted(_ entity: EntityID, _ object: ObjectID) {
         changes[entity, default: EntityChanges()].deleted.append(object)
         deleteCount += 1
         log(.delete(entity: entity, object: object))
+    }
+
+    // MARK: Rows that wait
+
+    /// Puts the changes of rows in place that wait; what they fail with, fails here.
+    ///
+    /// - Throws: `objectMissing`, `damaged`, `ioFailed`, `noSpace`.
+    public func settle() throws(EngineError) { try change { () throws(EngineError) in } }
+
+    /// Keeps what waits within the budget of sorting.
+    private func settleRowsIfMany() throws(EngineError) {
+        guard waiting.bytes > options.sortBytesMax else { return }
+        if let failure { throw failure }
+        do throws(EngineError) {
+            try settleRows(isLast: false)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    /// Puts what waits in place, leaf by leaf.
+    ///
+    /// - Parameter isLast: false when as many are likely to come again, to the same leaves.
+    private func settleRows(isLast: Bool = true) throws(EngineError) {
+        if waiting.isEmpty { return }
+        var rows = WaitingRows()
+        swap(&rows, &waiting)
+        rows.sort()
+        let isFirst = lastSettled == nil
+        if let last = lastSettled, rowsAscend { rowsAscend = !rows.row(at: 0, isBelow: last) }
+        lastSettled = rows.row(at: rows.count - 1)
+        // Behind changes in the order of objects leaves are finished. Few changes in no order come
+        // back to them; and few may be written as row changes, which is less.
+        let isManyAtOnce = isLast && rows.count >= LeafReadAhead.changesMin
+        let ahead = isFirst || rowsAscend ? try readAhead(rows) : nil
+        defer { ahead?.end() }
+        for index in 0..<rows.count {
+            ahead?.advance(from: index - 1, to: index)
+            let (entity, object, patch) = rows.change(at: index)
+            if let patch {
+                let parsed = try format { () throws(FormatError) in try RowPatch(patch) }
+                try editor.update(entity, object, patch: parsed, moved: [])
+            } else if try !editor.deleteIfPresent(entity, object) {
+                throw StateEditor.isMissing(entity, object)
+            }
+            if needsTree, rowsAscend || isManyAtOnce { try editor.spillFinished(entity) }
+            try editor.spillIfLarge()
+        }
+        rows.removeAll()
+        waiting = rows
+    }
+
+    private func readAhead(_ rows: WaitingRows) throws(EngineError) -> LeafReadAhead? {
+        if rows.count < LeafReadAhead.changesMin { return nil }
+        var trees: [EntityID: Tree] = [:]
+        for entity in rows.entities {
+            trees[entity] = editor.baseTree(try editor.rowTree(entity))
+        }
+        return LeafReadAhead.start(rows.count, options) { [trees] index throws(EngineError) in
+            let (entity, object) = rows.row(at: index)
+            let last = try trees[entity]?.restoreLeaf(of: object)
+            return rows.next(behind: index, above: last ?? object)
+        }
     }
 
     // MARK: Schema
@@ -266,6 +367,7 @@ public final class WriteTransaction {
     private func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
         if let failure { throw failure }
         do throws(EngineError) {
+            try settleRows()
             try body()
             try editor.spillIfLarge()
         } catch {

@@ -6,7 +6,8 @@
 // - `rows` of a root and of every child pointer is the number of leaf entries below.
 // - A descent is one operation of the node store, under a root that the caller holds: `NodeStore`
 //   says why its nodes stay meanwhile. What outlives the operation is copied or has a reference.
-// - Bytes are lent (`withRow` and the like) from published nodes only: nobody can change those.
+// - Bytes are lent (`withRow` and the like) from published nodes only: nobody can change those. A
+//   transaction's own nodes lend them to itself, to code that changes no node (`changeRow`).
 
 internal import VarveBase
 internal import VarveFormat
@@ -284,6 +285,45 @@ struct Tree: Sendable {
             guard let (version, bytes) = unsafe leaf.row(index) else { throw Self.noVersion(id) }
             return unsafe StoredRow(version: version, bytes: [UInt8](bytes))
         }
+    }
+
+    /// Brings the leaf of an object into memory. Its last object; nil where there is none.
+    func restoreLeaf(of object: ObjectID) throws(EngineError) -> ObjectID? {
+        let pointer = unsafe pointer
+        if unsafe pointer.isEmpty { return nil }
+        return try loader.operation { () throws(EngineError) in
+            guard let leaf = unsafe try loader.leaf(pointer, object: object),
+                unsafe leaf.count > 0
+            else { return nil }
+            return unsafe ObjectID(leaf.head(leaf.count - 1))
+        }
+    }
+
+    /// Brings the leaf of the entry at `index` into memory. The first entry behind it that belongs
+    /// into another leaf, as far as the leaf itself says.
+    func restoreLeaf(of index: Int, _ sorted: PendingEntries) throws(EngineError) -> Int {
+        let pointer = unsafe pointer
+        if unsafe pointer.isEmpty { return sorted.count }
+        let found = unsafe sorted.keyBytes.withUnsafeBytes { keys in
+            Result { () throws(EngineError) -> Int in
+                try loader.operation { () throws(EngineError) in
+                    let key = unsafe UnsafeRawBufferPointer(rebasing: keys[sorted.keyRange(index)])
+                    let leaf = unsafe try loader.leaf(pointer, key: key)
+                    var next = index + 1
+                    guard unsafe leaf.count > 0 else { return next }
+                    let last = unsafe leaf.keyBytes(leaf.count - 1)
+                    while next < sorted.count {
+                        let key = unsafe UnsafeRawBufferPointer(
+                            rebasing: keys[sorted.keyRange(next)]
+                        )
+                        if unsafe NodeView.compare(last, key) < 0 { break }
+                        next += 1
+                    }
+                    return next
+                }
+            }
+        }
+        return try found.get()
     }
 
     /// Whether there is a row.

@@ -23,6 +23,11 @@ final class TreeEditor {
     /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
     /// carries the stamp.
     private var tail: ContiguousArray<Step> = []
+    /// The way to the leaf of the row that was changed last, while nothing else happened. Every
+    /// node on it carries the stamp.
+    private var lastRow: ContiguousArray<Step> = []
+    /// Memory for the next row.
+    private var rowValue: [UInt8] = []
 
     init(
         id: TreeID,
@@ -45,8 +50,13 @@ final class TreeEditor {
     /// Takes every entry out.
     func removeAll() {
         root = .empty
-        tail = []
+        forgetWays()
         countChanged(-changed)
+    }
+
+    private func forgetWays() {
+        tail = []
+        lastRow = []
     }
 
     private struct Step {
@@ -78,6 +88,40 @@ final class TreeEditor {
             try split(along: &path)
         }
         return !isEqual
+    }
+
+    /// Replaces the row of an object, with its version in front, by what `make` appends to an empty
+    /// array; nothing happens when it says false. Nil when there is no row.
+    /// - Complexity: as `put`; O(log(entries of a leaf)) in the leaf of the row changed before.
+    func changeRow(
+        _ object: ObjectID,
+        _ make: (Span<UInt8>, inout [UInt8]) throws(EngineError) -> Bool
+    ) throws(EngineError) -> Bool? {
+        var path = lastRow
+        lastRow = []
+        let isSameLeaf = path.last.map { $0.node.spans(object) } ?? false
+        if !isSameLeaf { path = try descend { node in node.childIndex(object: object) } }
+        let leaf = path[path.count - 1].node
+        let (index, isEqual) = leaf.lowerBound(object: object)
+        guard isEqual else { return nil }
+        var value = rowValue
+        rowValue = []
+        defer { rowValue = value }
+        value.removeAll(keepingCapacity: true)
+        let isChanged = try leaf.withRow(index) { row throws(EngineError) in
+            try make(row, &value)
+        }
+        guard let isChanged else { throw Tree.noVersion(id) }
+        if isChanged {
+            leaf.setValue(value, at: index)
+            path[path.count - 1].index = index
+            if leaf.weight > splitWeight {
+                try split(along: &path)
+                return true
+            }
+        }
+        lastRow = path
+        return isChanged
     }
 
     /// Adds a row under its object ID; false when there is one.
@@ -122,6 +166,7 @@ final class TreeEditor {
     func spill(
         _ write: (ChildPointer, Int) throws(EngineError) -> PageAddress
     ) throws(EngineError) {
+        lastRow = []
         guard var node = root.node, node.stamp == stamp else { return countChanged(-changed) }
         var kept = 1
         while !node.isLeaf {
@@ -145,15 +190,17 @@ final class TreeEditor {
     /// their keys, leaf by leaf.
     /// - Complexity: O(entries x log(entries of a leaf) + leaves touched x depth).
     ///
-    /// - Parameter afterLeaf: may let `spill` write what is behind.
+    /// - Parameter afterLeaf: told which entries went into a leaf; may let `spill` write what is
+    ///   behind.
     func apply(
         _ sorted: PendingEntries,
-        afterLeaf: () throws(EngineError) -> Void = {}
+        afterLeaf: (_ before: Int, _ next: Int) throws(EngineError) -> Void = { _, _ in }
     ) throws(EngineError) {
         var next = 0
         while next < sorted.count {
+            let before = next
             try applyToLeaf(sorted, &next)
-            try afterLeaf()
+            try afterLeaf(before, next)
         }
     }
 
@@ -206,14 +253,22 @@ final class TreeEditor {
     @discardableResult
     func remove(_ key: [UInt8]) throws(EngineError) -> Bool {
         guard try tree.value(key) != nil else { return false }
+        try removeExisting(key)
+        return true
+    }
+
+    /// Takes a key out that was found a moment ago.
+    func removeExisting(_ key: [UInt8]) throws(EngineError) {
         let path = try descend { node in node.childIndex(for: key) }
         let leaf = path[path.count - 1].node
         let (index, isEqual) = leaf.lowerBound(key)
-        precondition(isEqual, "found a moment ago")
+        // A forged separator can lead a search for a row elsewhere than a search for its key.
+        guard isEqual else {
+            throw .damaged("a separator of tree \(id.rawValue) does not part its children")
+        }
         leaf.remove(at: index)
         addRows(-1, along: path)
         try rebalance(path)
-        return true
     }
 
     // MARK: Descent
@@ -222,7 +277,7 @@ final class TreeEditor {
     private func descend(
         _ choose: (TreeNode) -> Int
     ) throws(EngineError) -> ContiguousArray<Step> {
-        tail = []
+        forgetWays()
         var path: ContiguousArray<Step> = []
         path.reserveCapacity(root.level + 1)
         var node = try changeableRoot()

@@ -30,6 +30,21 @@ extension TreeNode {
     func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
         unsafe view.lowerBound(object: object)
     }
+    /// Whether an object stands between the first and the last row of this leaf, both included.
+    func spans(_ object: ObjectID) -> Bool {
+        guard count > 0 else { return false }
+        return unsafe view.head(0) <= object.rawValue && object.rawValue <= view.head(count - 1)
+    }
+    /// Lends the row of an entry, without its version, while nobody changes the node. Nil when it
+    /// has no version.
+    func withRow<R>(
+        _ index: Int,
+        _ body: (Span<UInt8>) throws(EngineError) -> R
+    ) throws(EngineError) -> R? {
+        check(index)
+        guard let (_, bytes) = unsafe view.row(index) else { return nil }
+        return unsafe try body(bytes.typed.span)
+    }
     /// Index of the child that holds `key`: the last one whose lower bound is not above it.
     func childIndex(for key: [UInt8]) -> Int {
         unsafe key.withUnsafeBytes { raw in unsafe view.childIndex(for: raw) }

@@ -20,6 +20,13 @@ struct StoredDeriver: IndexDeriver {
     /// None: a row keeps the first bytes of a value outside it, and keys need no more.
     func indexedColumns(of entity: EntityID) -> [ColumnID] { [] }
 
+    func covers(_ columns: [ColumnID], of entity: EntityID) -> Bool {
+        guard let entity = schema.entity(entity) else { return true }
+        return entity.indexes.contains { index in
+            index.terms.contains { columns.contains($0.column) }
+        }
+    }
+
     func entries(
         entity: EntityID,
         object: ObjectID,

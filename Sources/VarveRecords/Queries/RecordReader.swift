@@ -16,7 +16,14 @@ struct RecordReader<Source: RecordSource> {
     }
 
     func engine<R>(_ body: () throws(EngineError) -> R) throws(RecordError) -> R {
-        do throws(EngineError) { return try body() } catch { throw .engine(error) }
+        do throws(EngineError) { return try body() } catch { throw recordError(error) }
+    }
+
+    private func recordError(_ error: EngineError) -> RecordError {
+        guard error.code == .objectMissing, let (id, object) = error.subject,
+            let entity = schema.entity(id)
+        else { return .engine(error) }
+        return .objectNotFound(entity: entity.name, object: object)
     }
 
     /// One row for a filter; counted as scanned.

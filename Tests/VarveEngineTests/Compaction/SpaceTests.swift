@@ -1,6 +1,7 @@
 // Live and dead bytes against a walk over every page, and when a compaction is worthwhile.
 
 import Foundation
+import Synchronization
 import Testing
 import VarveBase
 import VarveFormat
@@ -164,6 +165,108 @@ import VarveIO
         #expect(engine.statistics.compactions > 0)
         for _ in 0..<5 { try history.commit(engine) }
         #expect(try engine.snapshot().everything() == history.newest)
+        try engine.close()
+    }
+
+    /// A checkpoint that would write all pages anew, into a file that is worth a compaction then,
+    /// gives way to the compaction; one that would write few does not.
+    @Test func aCompactionTakesTheCheckpointsPlace() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            $0.checkpointTailMin = 64 << 20
+            $0.checkpointTailMax = 64 << 20
+            $0.compactionDeadBytesMin = 64 << 10
+        }
+        func update(_ objects: some Sequence<Int>, _ int: Int64) throws {
+            _ = try engine.write { transaction in
+                for object in objects {
+                    let id = ObjectID(UInt64(object))
+                    try transaction.update(TestDelegate.entity, id, patch: patch(int))
+                }
+            }
+        }
+        _ = try engine.write { transaction in
+            for object in 1...10_000 {
+                var random = SeededGenerator(UInt64(object))
+                let text = String(random.next(), radix: 36) + String(random.next(), radix: 36)
+                let id = ObjectID(UInt64(object))
+                try transaction.insert(TestDelegate.entity, id, row: row(Int64(object), text))
+            }
+        }
+        try engine.checkpoint()
+        func wouldGiveBack() -> UInt64? {
+            let (state, end) = engine.writer.withLock { ($0.pending, $0.log.end) }
+            return engine.worthwhileBytes(behindCheckpointOf: state, at: end)
+        }
+        func changed() -> UInt64 { engine.writer.withLock { $0.pending.changedPageBytes } }
+        #expect(changed() == 0)
+        #expect(wouldGiveBack() == nil)
+        try update([5_000], 1)
+        #expect(changed() > 0)
+        #expect(wouldGiveBack() == nil)
+        // All leaves, in commits that are row changes, twice: half of the file would be dead.
+        for round in 1...2 {
+            for start in 1...10 { try update(stride(from: start, through: 10_000, by: 10), 7) }
+            if round == 1 { try engine.checkpoint() }
+        }
+        let estimate = changed()
+        let bytes = try #require(wouldGiveBack())
+        #expect(bytes > 64 << 10)
+        // The estimate is of the right size.
+        let before = engine.writer.withLock { $0.log.end.rawValue }
+        try engine.checkpoint()
+        let written = engine.writer.withLock { $0.log.end.rawValue } - before
+        #expect(estimate > written / 2 && estimate < written * 2, "\(estimate) for \(written)")
+    }
+
+    /// A large value that came since the last checkpoint is no garbage.
+    @Test func whatCameSinceIsLive() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            $0.checkpointTailMin = 64 << 20
+            $0.checkpointTailMax = 64 << 20
+            $0.compactionDeadBytesMin = 64 << 10
+        }
+        var random = SeededGenerator(8)
+        let text = (0..<40_000).map { _ in String(random.next(), radix: 36) }.joined()
+        _ = try engine.write {
+            try $0.insert(TestDelegate.entity, ObjectID(1), row: row(1, text))
+        }
+        let (state, end) = engine.writer.withLock { ($0.pending, $0.log.end) }
+        #expect(end.rawValue > 300_000)
+        #expect(engine.worthwhileBytes(behindCheckpointOf: state, at: end) == nil)
+    }
+
+    /// The maintenance thread does as the estimate says: no checkpoint, but a compaction.
+    @Test func theThreadCompactsInstead() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            $0.maintenance = .background
+            $0.idleMilliseconds = 600_000
+            $0.checkpointTailMin = 400 << 10
+            $0.checkpointTailMax = 400 << 10
+            $0.compactionDeadBytesMin = 64 << 10
+        }
+        var random = SeededGenerator(9)
+        func save(_ body: (WriteTransaction, ObjectID, String) throws -> Void) throws {
+            _ = try engine.write { transaction in
+                for object in 1...8_000 {
+                    let text = String(random.next(), radix: 36)
+                    try body(transaction, ObjectID(UInt64(object)), text)
+                }
+            }
+        }
+        // Pages; then commits of row changes over all of them, until they are too long together.
+        try save { try $0.insert(TestDelegate.entity, $1, row: row(1, $2 + $2 + $2)) }
+        #expect(engine.statistics.treeCommits == 2)
+        while engine.writer.withLock({ $0.log.tailBytes < 400 << 10 }) {
+            try save { try $0.update(TestDelegate.entity, $1, patch: patch(nil, $2)) }
+        }
+        #expect(engine.statistics.treeCommits == 2)
+        for _ in 0..<60_000 where engine.statistics.compactions + engine.statistics.checkpoints == 0
+        {
+            _ = Parker().park(milliseconds: 1)
+        }
+        #expect(engine.statistics.compactions == 1)
+        #expect(engine.statistics.checkpoints == 0)
+        #expect(try engine.contents().count == 8_000)
         try engine.close()
     }
 }

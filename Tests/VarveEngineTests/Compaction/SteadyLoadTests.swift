@@ -151,6 +151,56 @@ import VarveIO
         print("last step: \(report.bytesInLastStep) bytes for \(last) commits, \(retention)")
     }
 
+    /// A saver who had the writer lock for long leaves much behind: copying it under the same lock
+    /// would make the next one wait as long again.
+    @Test(arguments: [Retention.newest, .commits(30)])
+    func aLargeCommitAtTheEndIsCaughtUpWith(retention: Retention) throws {
+        let saves = Mutex(0)
+        let shared = Mutex<Engine?>(nil)
+        let large: @Sendable () -> Void = {
+            let number = saves.withLock { saves in
+                saves += 1
+                return saves
+            }
+            guard number <= 2, let engine = shared.withLock({ $0 }) else { return }
+            do {
+                _ = try engine.write { transaction in
+                    var random = SeededGenerator(UInt64(number))
+                    for object in 1...8_000 {
+                        // What does not compress.
+                        let text = (0..<6).map { _ in String(random.next(), radix: 36) }.joined()
+                        try transaction.update(
+                            TestDelegate.entity,
+                            ObjectID(UInt64(object)),
+                            patch: patch(Int64(object), "save \(number) " + text)
+                        )
+                    }
+                }
+            } catch { Issue.record("\(error)") }
+        }
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            $0.retention = retention
+            $0.environment = GatedEnvironment { if $0 == "compaction.caughtUp" { large() } }
+        }
+        _ = try engine.write { transaction in
+            for object in 1...8_000 {
+                let id = ObjectID(UInt64(object))
+                let row = row(Int64(object), "save 0")
+                try transaction.insert(TestDelegate.entity, id, row: row)
+            }
+        }
+        shared.withLock { $0 = engine }
+        defer { shared.withLock { $0 = nil } }
+        let report = try engine.compact()
+        #expect(saves.withLock { $0 } == 3, "it looked again behind each large commit")
+        #expect(report.rounds >= 2)
+        #expect(report.commitsInLastStep == 0)
+        #expect(report.bytesInLastStep < 64 << 10)
+        let rows = try engine.contents()
+        #expect(rows.count == 8_000)
+        #expect(rows.values.allSatisfy { $0.contains("save 2") })
+    }
+
     /// A saver who commits as fast as the compaction copies is slowed down, then the last step
     /// takes what is left: it ends.
     @Test(arguments: [Retention.newest, .commits(1000)])
