@@ -105,28 +105,7 @@ let package = Package(
             name: "VarveObjectsTests",
             dependencies: ["VarveObjects", "VarveRecords", "VarveEngine", "VarveBase"]
         ),
-        .testTarget(
-            name: "VarveMacrosTests",
-            dependencies: [
-                "VarveMacros",
-                .product(name: "SwiftSyntax", package: "swift-syntax", condition: whenMacros),
-                .product(
-                    name: "SwiftSyntaxBuilder",
-                    package: "swift-syntax",
-                    condition: whenMacros
-                ),
-                .product(
-                    name: "SwiftSyntaxMacroExpansion",
-                    package: "swift-syntax",
-                    condition: whenMacros
-                ),
-                .product(
-                    name: "SwiftSyntaxMacrosGenericTestSupport",
-                    package: "swift-syntax",
-                    condition: whenMacros
-                ),
-            ]
-        ),
+        // Those of the macros' plugin: tools/macro-tests.
         .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),
         .testTarget(
             name: "MainActorModuleTests",
@@ -161,6 +140,19 @@ let package = Package(
 let warnings: [SwiftSetting] =
     Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+// The library optimised in debug builds, for tools/test: tests take a third of the time and measure
+// what users get; asserts stay. Asked for by a variable, because a package with unsafe flags can be
+// nobody's dependency. Without -num-threads the object files would come one per module.
+let optimized: [SwiftSetting] =
+    Context.environment["VARVE_OPTIMIZED"] == nil
+    ? []
+    : [
+        .unsafeFlags(
+            ["-O", "-wmo", "-num-threads", "2", "-assert-config", "Debug"],
+            .when(configuration: .debug)
+        )
+    ]
+
 // One loop for the settings, so that no target can be laxer than another.
 for target in package.targets where target.type != .system {
     if target.name == "CVarve" { continue }
@@ -174,4 +166,5 @@ for target in package.targets where target.type != .system {
             .enableUpcomingFeature("InferIsolatedConformances"),
             .enableUpcomingFeature("ImmutableWeakCaptures"),
         ] + warnings
+    if target.type == .regular { target.swiftSettings! += optimized }
 }

@@ -759,12 +759,11 @@ class Dump:
 
     def page(self, notes, tree, level, count):
         notes.varint("prefix length")
-        notes.raw(notes.last, "prefix")
+        prefix = notes.raw(notes.last, "prefix")
         keys = [notes.varint("length of key %d" % index) for index in range(count)]
         values = [notes.varint("length of value %d" % index) if level == 0 else 0
                   for index in range(count)]
-        for index, length in enumerate(keys):
-            notes.raw(length, "key %d" % index)
+        keys = [prefix + notes.raw(length, "key %d" % index) for index, length in enumerate(keys)]
         for index, length in enumerate(values):
             if level:
                 notes.address("child %d" % index)
@@ -772,13 +771,13 @@ class Dump:
             elif tree in self.row_trees():
                 notes.varint("value %d: commit" % index)
                 self.row(notes)
-            elif tree == 0 and index == 0:
+            elif tree == 0 and keys[index] == b"schema":
                 self.schema(notes)
             else:
                 notes.raw(length, "value %d" % index)
 
     def schema(self, notes):
-        """The record under the first key of the catalog, which is "schema"."""
+        """The record under the catalog's key "schema"."""
         notes.number(1, "layoutVersion")
         for size, name in ((4, "version"), (4, "revision"), (2, "derivation"), (2, "next entity"),
                            (4, "next tree")):

@@ -39,7 +39,7 @@ public final class Engine: Sendable {
     let compaction = CompactionStatus()
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
-    let writer: Mutex<WriterState>
+    let writer: Guarded<WriterState>
     let objectIDs: ObjectIDs
 
     struct Published {
@@ -51,10 +51,11 @@ public final class Engine: Sendable {
         var isClosed = false
         private let environment: any Environment
 
-        init(state: StoreState, environment: any Environment) {
+        /// - Parameter durable: the newest commit that is proven, when `state` stands on others.
+        init(state: StoreState, durable: CommitNumber? = nil, environment: any Environment) {
             self.state = state
             self.environment = environment
-            durable = state.number
+            self.durable = durable ?? state.number
             pins = Pins(since: environment.monotonicNanoseconds())
         }
 
@@ -100,6 +101,8 @@ public final class Engine: Sendable {
         var status: Status
         var log: LogWriter
         let epoch: UInt64
+        /// The commit that told the account of this opening, and the turn that it belongs to.
+        var epochNoted: (turn: Int, first: CommitNumber)?
         /// Stamps of transactions; never used twice in one opening.
         var stamp: UInt64 = TreeNode.cleanStamp + 1
         /// What the next transaction stands on: the newest commit that has its place in the log.
@@ -137,6 +140,7 @@ public final class Engine: Sendable {
         page: SharedPage? = nil,
         turn: WriterTurn? = nil,
         state: StoreState,
+        durable: CommitNumber? = nil,
         writer: consuming WriterState,
         nextObjectID: UInt64
     ) {
@@ -163,9 +167,9 @@ public final class Engine: Sendable {
             ? LiveCounterFile(directory, Self.liveName(of: fileName), options.environment) : nil
         follower = isReadOnly || turn != nil ? page.map { Follower($0) } : nil
         published = Mutex(
-            Published(state: state, environment: options.environment)
+            Published(state: state, durable: durable, environment: options.environment)
         )
-        self.writer = Mutex(writer)
+        self.writer = Guarded(writer)
         objectIDs = ObjectIDs(next: nextObjectID)
         maintenance?.start(for: self)
         writeLiveCounters()
@@ -276,6 +280,7 @@ public final class Engine: Sendable {
         // Half of a change may be in the editor: `body` cannot go on as if nothing were.
         if let failure = transaction.failure { throw failure }
         try transaction.finishChanges()
+        try noteEpoch(in: transaction, &writer)
         transaction.spill.end(&writer.log)
     }
 
@@ -329,6 +334,7 @@ public final class Engine: Sendable {
             stamp: writer.stamp,
             loader: base.generation.nodes,
             splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
             spill: spill,
             readPlace: base.generation.value
         )

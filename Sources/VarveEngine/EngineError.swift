@@ -61,18 +61,21 @@ public struct EngineError: Error, Sendable {
         let place: FileOffset?
         let cause: (any Error & Sendable)?
         let subject: (entity: EntityID, object: ObjectID)?
+        let commit: CommitIdentity?
         init(
             _ code: Code,
             _ message: String,
             _ place: FileOffset?,
             _ cause: (any Error & Sendable)?,
-            _ subject: (entity: EntityID, object: ObjectID)?
+            _ subject: (entity: EntityID, object: ObjectID)?,
+            _ commit: CommitIdentity?
         ) {
             self.code = code
             self.message = message
             self.place = place
             self.cause = cause
             self.subject = subject
+            self.commit = commit
         }
     }
     private let content: Content
@@ -84,11 +87,20 @@ public struct EngineError: Error, Sendable {
         place: FileOffset? = nil,
         cause: (any Error & Sendable)? = nil
     ) {
-        content = Content(code, message, place, cause, nil)
+        content = Content(code, message, place, cause, nil, nil)
+    }
+
+    init(
+        _ code: Code,
+        _ message: String,
+        cause: (any Error & Sendable)?,
+        commit: CommitIdentity
+    ) {
+        content = Content(code, message, nil, cause, nil, commit)
     }
 
     init(_ code: Code, _ message: String, subject: (entity: EntityID, object: ObjectID)) {
-        content = Content(code, message, nil, nil, subject)
+        content = Content(code, message, nil, nil, subject, nil)
     }
 
     /// What kind of failure it is.
@@ -99,6 +111,8 @@ public struct EngineError: Error, Sendable {
     public var place: FileOffset? { content.place }
     /// The row that `objectMissing` is about.
     public var subject: (entity: EntityID, object: ObjectID)? { content.subject }
+    /// The commit that `outcomeUnknown` is about, for `Engine.outcome(of:)`.
+    public var commit: CommitIdentity? { content.commit }
     /// The error of the layer below.
     public var cause: (any Error & Sendable)? { content.cause }
 

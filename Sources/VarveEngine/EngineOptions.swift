@@ -108,8 +108,13 @@ public struct EngineOptions: Sendable {
     public var newStoreID: UUIDValue?
     /// No object of a store that is made gets an ID below this one.
     public var newStoreFirstObjectID: UInt64 = 1
-    /// Weight in bytes above which a node is split.
+    /// Weight in bytes above which a leaf is split.
     public var nodeWeightMax = 8 << 10
+    /// The same for an inner node: each commit copies those above the leaves that it changes, with
+    /// a reference count for each child that changed since the last checkpoint.
+    public var innerWeightMax = 2 << 10
+    /// What inner nodes are split above: no more than leaves.
+    var innerSplitWeight: Int { min(nodeWeightMax, innerWeightMax) }
     /// Bytes of decoded clean nodes kept in memory.
     public var nodeCacheBytes = 16 << 20
     /// A `String` or `Data` of more bytes leaves its row for a VALUE frame.

@@ -97,6 +97,8 @@ extension Engine {
     /// What an opening has found and stands on.
     private struct Found {
         var state: StoreState
+        /// The newest commit that is proven, when a reader is shown others.
+        var durable: CommitNumber?
         var log: LogWriter
         var isClosed = false
         /// What the newest frame says of object IDs, and where this opening begins with them.
@@ -170,6 +172,7 @@ extension Engine {
             page: access.page,
             turn: access.turn,
             state: found.state,
+            durable: found.durable,
             writer: writer,
             nextObjectID: max(found.highWater, 1)
         )
@@ -254,6 +257,7 @@ extension Engine {
         }
         return Found(
             state: state,
+            durable: isSettled && !recovered.unsettled.isEmpty ? recovered.proven.number : nil,
             log: log,
             isClosed: recovered.isClosed,
             recordedHighWater: recovered.newest.record.objectIDHighWater,

@@ -1,4 +1,5 @@
-// FENCE: a thread that waits and is woken, and a thread of our own. pthread stays inside this file.
+// FENCE: a thread that waits and is woken, a lock, a thread of our own. pthread stays inside this
+// file.
 //
 // Invariants
 // - A wake before the wait is not lost: `unpark` leaves a token, `park` takes it.
@@ -78,13 +79,54 @@ import Glibc
     public func unpark() {
         _ = unsafe pthread_mutex_lock(mutex)
         unsafe token.pointee = true
-        _ = unsafe pthread_cond_signal(condition)
         _ = unsafe pthread_mutex_unlock(mutex)
+        // Not before: who wakes would find the mutex taken and sleep again. The caller's reference
+        // keeps the condition alive.
+        _ = unsafe pthread_cond_signal(condition)
     }
 }
 
 // The token is guarded by the mutex; the pointers never change.
 extension Parker: @unchecked Sendable {}
+
+/// A lock that whoever is running takes when it is free, whoever has waited for it longest.
+///
+/// `Mutex` of the standard library inherits priorities on Linux, for which the kernel hands it over
+/// to the thread that waits: nobody has it until that thread runs, and with many short holders each
+/// of them costs a change of threads.
+@safe public final class BargingLock {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    /// A lock that is free.
+    public init() {
+        var attributes = pthread_mutexattr_t()
+        unsafe mutex = .allocate(capacity: 1)
+        // Memory of our own, used by pthread calls alone from here on.
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        var made = unsafe pthread_mutexattr_init(&attributes)
+        #if canImport(Glibc)
+        // Looks for a while whether it becomes free before it sleeps.
+        made += unsafe pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ADAPTIVE_NP))
+        #endif
+        made += unsafe pthread_mutex_init(mutex, &attributes)
+        made += unsafe pthread_mutexattr_destroy(&attributes)
+        precondition(made == 0, "the system has no mutex left")
+    }
+
+    deinit {
+        _ = unsafe pthread_mutex_destroy(mutex)
+        unsafe mutex.deallocate()
+    }
+
+    /// Waits until it is free and takes it. Not to be taken twice by one thread.
+    public func lock() { _ = unsafe pthread_mutex_lock(mutex) }
+
+    /// Gives it back; by the thread that took it.
+    public func unlock() { _ = unsafe pthread_mutex_unlock(mutex) }
+}
+
+// The pointer never changes; what it points to is the system's.
+extension BargingLock: @unchecked Sendable {}
 
 /// Work that several threads share: each takes the next few inputs until none is left.
 private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {

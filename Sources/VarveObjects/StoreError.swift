@@ -3,7 +3,9 @@
 public import VarveBase
 
 @_exported public import struct VarveBase.BlobDigest
+@_exported public import struct VarveBase.CommitIdentity
 @_exported public import struct VarveBase.CommitNumber
+@_exported public import enum VarveBase.CommitOutcome
 
 /// What went wrong, where, what is on disk because of it, and what to do next.
 ///
@@ -101,6 +103,9 @@ public struct StoreError: Error, Sendable {
     public var place: Place
     /// What is on disk.
     public var outcome: Outcome
+    /// The commit whose outcome is unknown: keep it, open the store again, and ask
+    /// `PersistentContainer.outcome(of:)`.
+    public var commit: CommitIdentity?
     /// All failures of one save, or all conflicts.
     public var details: [Detail]
     /// The error of the layer below.
@@ -114,6 +119,7 @@ public struct StoreError: Error, Sendable {
         _ message: String,
         place: Place = Place(),
         outcome: Outcome = .nothingSaved,
+        commit: CommitIdentity? = nil,
         details: [Detail] = [],
         cause: (any Error)? = nil,
         suggestion: String? = nil
@@ -122,6 +128,7 @@ public struct StoreError: Error, Sendable {
         self.message = message
         self.place = place
         self.outcome = outcome
+        self.commit = commit
         self.details = details
         self.cause = cause
         self.suggestion = suggestion

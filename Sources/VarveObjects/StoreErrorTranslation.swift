@@ -136,6 +136,7 @@ extension StoreError {
                 error.message,
                 place: place,
                 outcome: outcome,
+                commit: error.commit,
                 cause: error,
                 suggestion: suggestion
             )
@@ -175,11 +176,18 @@ extension StoreError {
             )
         case .readOnly:
             return make(.readOnly, "Open the store without isReadOnly to write.")
-        case .outcomeUnknown, .poisoned:
+        case .outcomeUnknown:
             return make(
                 .outcomeUnknown,
-                "Open the store again to learn what is on disk; until then it can be read.",
-                outcome: error.code == .outcomeUnknown ? .unknown : .nothingSaved
+                "Open the store again and call outcome(of:) with this error's commit; until then "
+                    + "it can be read.",
+                outcome: .unknown
+            )
+        case .poisoned:
+            return make(
+                .outcomeUnknown,
+                "Open the store again to write and to learn what is on disk; until then it can be "
+                    + "read."
             )
         case .closed:
             return make(.closed, nil)

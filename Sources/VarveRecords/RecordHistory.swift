@@ -14,6 +14,13 @@ extension RecordStore {
         }
     }
 
+    /// What became of a commit that failed with `outcomeUnknown`; see `Engine.outcome(of:)`.
+    public func outcome(of commit: CommitIdentity) throws(RecordError) -> CommitOutcome {
+        do throws(EngineError) { return try engine.outcome(of: commit) } catch {
+            throw .engine(error)
+        }
+    }
+
     /// What one commit changed; see `Engine.changes(of:)`.
     public func changes(of number: CommitNumber) throws(RecordError) -> CommitChanges {
         do throws(EngineError) { return try engine.changes(of: number) } catch {

@@ -152,18 +152,20 @@ public final class RecordSnapshot: Sendable {
     ///   - pin: whether the caller wants the rows kept; it then owes one `unpin` for each.
     ///   - counting: false for rows that the caller has just written: they are no reads of the
     ///     store.
-    ///   - ahead: asked when rows have to be read: the IDs of some that are likely to be wanted
-    ///     next. They go into the cache in the same pass, unpinned; at most as many as it keeps.
+    ///   - start: the position in a list at which `ids` begin.
+    ///   - ahead: asked when rows are not in the cache: a part of that list, of this commit, that
+    ///     was read. Those that are not there either are read.
     public func rows(
         _ entity: EntityID,
         _ ids: [ObjectID],
         pin: Bool = false,
         counting: Bool = true,
-        ahead: () -> ArraySlice<ObjectID> = { [] }
+        from start: Int = 0,
+        ahead: () -> RowsAhead? = { nil }
     ) throws(RecordError) -> [CachedRow?] {
         let entity = try reader.entity(entity)
         var rows: [CachedRow?] = []
-        let missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: &rows)
+        var missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: &rows)
         for index in rows.indices {
             guard let row = rows[index], row.entity.id != entity.id else { continue }
             if pin { store.rowCache.unpin(row) }
@@ -172,46 +174,61 @@ public final class RecordSnapshot: Sendable {
         if missing.isEmpty { return rows }
         var read: [CachedRow] = []
         var places: [Int] = []
-        var next: [CachedRow] = []
         read.reserveCapacity(missing.count)
         places.reserveCapacity(missing.count)
-        do throws(RecordError) {
-            let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
-            let ahead = ahead()
-            let more = ahead.isEmpty ? [] : store.rowCache.warm(ahead, at: number).missing
-            var left = store.rowCache.budgetBytes
-            func take(_ place: Int, _ row: CachedRow) {
-                if place < missing.count {
+        if let ahead = ahead() {
+            precondition(ahead.commit == number, "rows of this commit")
+            missing.removeAll { place in
+                switch ahead.row(at: start + place, ids[place]) {
+                case .row(let row):
                     read.append(row)
-                    places.append(missing[place])
-                } else {
-                    left -= row.cost
-                    if left >= 0 { next.append(row) }
+                    places.append(place)
+                    return true
+                case .absent: return true
+                case .unknown: return false
                 }
             }
+        }
+        if !missing.isEmpty {
+            let known = read.count
             do throws(RecordError) {
-                try self.read(entity, wanted + more, take)
-            } catch  where !more.isEmpty {
-                // Damage further on is for whoever wants those rows.
-                (read, places, next) = ([], [], [])
-                try self.read(entity, wanted, take)
+                let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
+                try self.read(entity, wanted) { place, row in
+                    read.append(row)
+                    places.append(missing[place])
+                }
+            } catch {
+                if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
+                throw error
             }
-        } catch {
-            if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
-            throw error
-        }
-        if counting {
-            store.counters.storePasses.count()
-            store.counters.storeReads.count(read.count + next.count)
-        }
-        if !next.isEmpty {
-            // The nearest become the warmest.
-            next.reverse()
-            _ = store.rowCache.insert(next, readAt: number, pin: false)
+            if counting { countReads(read.count - known) }
         }
         let kept = store.rowCache.insert(read, readAt: number, pin: pin)
         for (place, row) in zip(places, kept) { rows[place] = row }
         return rows
+    }
+
+    /// Reads a part of a list in one pass, each page once, and keeps it as bytes. Rows that are in
+    /// the cache are read, too.
+    /// - Complexity: O(IDs + leaves touched x depth).
+    /// - Returns: nil when the rows have more than `bytesMax` bytes.
+    public func readAhead(
+        _ entity: EntityID,
+        _ ids: [ObjectID],
+        _ range: Range<Int>,
+        bytesMax: Int
+    ) throws(RecordError) -> RowsAhead? {
+        let entity = try reader.entity(entity)
+        var chunk = RowChunk()
+        let fits: Bool
+        do throws(EngineError) {
+            fits = try chunk.read(ids[range], of: entity.tree, storage, bytesMax: bytesMax)
+        } catch {
+            throw .engine(error)
+        }
+        guard fits else { return nil }
+        countReads(chunk.count)
+        return RowsAhead(number, entity, range, chunk)
     }
 
     func entity(_ id: EntityID) throws(RecordError) -> RecordEntity { try reader.entity(id) }

@@ -110,10 +110,29 @@ struct RowChunk {
         _ storage: Snapshot
     ) throws(EngineError) {
         blocks = []
-        places.removeAll(keepingCapacity: true)
-        places.append(contentsOf: repeatElement(Place(), count: ids.count))
         let order = SortedPlaces(ids)
-        blocks = try storage.rowBlocks(tree, order.ids)
+        take(try storage.rowBlocks(tree, order.ids), order)
+    }
+
+    /// The same, unless the rows have more than `bytesMax` bytes: then false, and none is here.
+    mutating func read(
+        _ ids: ArraySlice<ObjectID>,
+        of tree: TreeID,
+        _ storage: Snapshot,
+        bytesMax: Int
+    ) throws(EngineError) -> Bool {
+        blocks = []
+        let order = SortedPlaces(ids)
+        let read = try storage.rowBlocks(tree, order.ids, bytesMax: bytesMax)
+        take(read ?? [], order)
+        return read != nil
+    }
+
+    private mutating func take(_ read: [RowBlock], _ order: SortedPlaces) {
+        blocks = read
+        places.removeAll(keepingCapacity: true)
+        places.reserveCapacity(order.ids.count)
+        places.append(contentsOf: repeatElement(Place(), count: order.ids.count))
         (count, byteCount) = (0, 0)
         for (number, block) in blocks.enumerated() {
             count += block.rows.count
@@ -141,11 +160,17 @@ struct RowChunk {
         return try body(row.version, bytes.span.extracting(row.start..<row.start + row.count))
     }
 
+    /// What a row weighs beside its bytes.
+    static let weightPerRow = MemoryLayout<Place>.stride + MemoryLayout<RowBlock.Row>.stride
+
+    /// Bytes of memory.
+    var weight: Int {
+        blocks.reduce(places.capacity * MemoryLayout<Place>.stride) { $0 + $1.byteCount }
+    }
+
     /// How many rows like these fit so many bytes, with what finding them costs; at least one.
     func rowsMax(bytes: Int) -> Int {
-        let perRow =
-            max(1, byteCount / max(1, count)) + MemoryLayout<Place>.stride
-            + MemoryLayout<RowBlock.Row>.stride + 16
+        let perRow = max(1, byteCount / max(1, count)) + Self.weightPerRow + 16
         return max(1, bytes / perRow)
     }
 }

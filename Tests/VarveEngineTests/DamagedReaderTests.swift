@@ -44,4 +44,69 @@ import VarveIO
         #expect(refused > 5)
         print("damaged commits refused for writing \(refused), seed \(seed)")
     }
+
+    /// A commit that changes rows of a sound page before it meets a damaged one.
+    @Test("Half of a commit that cannot be applied is not shown")
+    func noHalves() throws {
+        let directory = MemoryDirectory()
+        let small: (inout EngineOptions) -> Void = {
+            $0.nodeWeightMax = 512
+            $0.maintenance = .inline
+        }
+        func set(_ engine: Engine, _ objects: [UInt64], _ text: String) throws {
+            _ = try engine.write { transaction in
+                for object in objects {
+                    try transaction.update(
+                        TestDelegate.entity,
+                        ObjectID(object),
+                        patch: patch(nil, text)
+                    )
+                }
+            }
+        }
+        let engine = try Engine.openTest(directory, small)
+        _ = try engine.write { transaction in
+            for object in UInt64(1)...400 {
+                try transaction.insert(
+                    TestDelegate.entity,
+                    ObjectID(object),
+                    row: row(Int64(object), "first")
+                )
+            }
+        }
+        try engine.checkpoint()
+        let pages = engine.snapshot().state.frame.rawValue
+        let objects: [UInt64] = [5, 390, 17, 340, 60, 111, 222, 333, 281]
+        var states = [engine.snapshot().number: try engine.contents()]
+        try set(engine, objects, "second")
+        states[engine.snapshot().number] = try engine.contents()
+        // The last one goes to a page that no commit before it needed.
+        try set(engine, objects + [150], "third, and so much longer that leaves are split for it")
+        states[engine.snapshot().number] = try engine.contents()
+        let crashed = try directory.copyWithBlobs()
+        let bytes = try crashed.openFile("test.varve", mode: .readWrite)
+            .read(at: FileOffset(0), count: Int(pages))
+        var halves = 0
+        for place in stride(from: 8_200, to: Int(pages), by: 97) {
+            let copy = try crashed.copyWithBlobs()
+            let file = try copy.openFile("test.varve", mode: .readWrite)
+            try file.write([bytes[place] ^ 1], at: FileOffset(UInt64(place)))
+            guard let reader = try? Engine.openTest(copy, mode: .readOnly, small),
+                let damage = reader.damage
+            else { continue }
+            #expect(damage.code == .damaged)
+            // Rows of sound pages are those of the commit that is shown.
+            let shown = try #require(states[reader.snapshot().number])
+            for object in objects {
+                let stored = try? reader.snapshot().row(TestDelegate.rows, ObjectID(object))
+                guard let stored else { continue }
+                let values = try (0..<2).map {
+                    try RowView(stored.bytes).value(ColumnID(UInt16($0)))
+                }
+                #expect("\(values)" == shown[object], "byte \(place), object \(object)")
+            }
+            if shown[5]?.contains("second") == true { halves += 1 }
+        }
+        #expect(halves > 0)
+    }
 }

@@ -203,6 +203,15 @@ private struct Workload {
         print("power cuts \(cases), seed \(seed)")
     }
 
+    /// The question may fail as any call may; then it is asked of the next opening.
+    private static func ask(_ work: inout Workload, _ commit: CommitIdentity) -> CommitOutcome {
+        for _ in 0..<1_000 {
+            if let answer = try? work.engine.outcome(of: commit) { return answer }
+            try? work.reopen()
+        }
+        return .unknown
+    }
+
     /// Each call fails once, or again and again: what was acknowledged stays, what was refused is
     /// absent, what is unknown is known after the next opening, and a power cut changes no answer.
     @Test(arguments: [(UInt64(51), Int32(5), 1), (52, SimulatedDisk.noSpace, 3)])
@@ -211,13 +220,16 @@ private struct Workload {
         var first = 1
         var random = SeededGenerator(seed)
         var seen: [EngineError.Code: Int] = [:]
+        var answered: [CommitOutcome: Int] = [:]
         while first <= calls {
             let disk = SimulatedDisk()
             var work = try Workload(disk, seed: seed)
             let start = disk.calls
             disk.setFault(SimulatedDisk.Fault(first: start + first, count: count, code: code))
+            var answers: [CommitIdentity: CommitOutcome] = [:]
             for step in 0..<12 {
                 var planned: Model?
+                var unknown: CommitIdentity?
                 do {
                     work.model = try work.step { planned = $0 }
                     if step % 5 == 2 { try work.engine.checkpoint() }
@@ -228,6 +240,11 @@ private struct Workload {
                     continue
                 } catch let error as EngineError {
                     seen[error.code, default: 0] += 1
+                    #expect((error.code == .outcomeUnknown) == (error.commit != nil))
+                    unknown = error.commit
+                    if let commit = unknown {
+                        #expect(try work.engine.outcome(of: commit) == .unknown, "call \(first)")
+                    }
                     let isOpen = [.noSpace, .ioFailed].contains(error.code) && step % 5 != 4
                     if isOpen {
                         #expect(try work.model.fits(work.engine), "call \(first): half a refusal")
@@ -243,22 +260,32 @@ private struct Workload {
                         break
                     } catch is EngineError {}
                 }
-                if let planned, try planned.fits(work.engine) { work.model = planned }
+                let isThere = try planned.map { try $0.fits(work.engine) } ?? false
+                if let planned, isThere { work.model = planned }
                 #expect(try work.model.fits(work.engine), "call \(first): not as acknowledged")
+                if let commit = unknown {
+                    let answer = Self.ask(&work, commit)
+                    #expect(answer == (isThere ? .present : .absent), "call \(first): \(commit)")
+                    answers[commit] = answer
+                    answered[answer, default: 0] += 1
+                }
             }
             #expect(try work.model.fits(work.engine))
             #expect(disk.violations == [], "call \(first)")
             let again = try Workload.open(disk.killed())
             #expect(try work.model.fits(again), "call \(first): lost by a kill")
-            let cut = SimulatedDisk.powerCut(disk.state, &random)
-            #expect(
-                try work.model.fits(try Workload.open(cut)),
-                "call \(first): lost by a power cut"
-            )
+            let cut = try Workload.open(SimulatedDisk.powerCut(disk.state, &random))
+            #expect(try work.model.fits(cut), "call \(first): lost by a power cut")
+            for (commit, answer) in answers {
+                #expect(try again.outcome(of: commit) == answer, "call \(first): \(commit)")
+                #expect(try cut.outcome(of: commit) == answer, "call \(first): \(commit)")
+            }
             calls = max(calls, disk.calls - start)
             first += Int.random(in: 3...13, using: &random)
         }
         #expect(seen[.outcomeUnknown, default: 0] > 0)
-        print("failing calls \(calls), code \(code): \(seen)")
+        #expect(answered[.unknown] == nil)
+        #expect(answered.values.reduce(0, +) == seen[.outcomeUnknown])
+        print("failing calls \(calls), code \(code): \(seen), \(answered)")
     }
 }

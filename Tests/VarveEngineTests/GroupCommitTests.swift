@@ -33,6 +33,30 @@ import VarveTesting
         return result
     }
 
+    @Test("Threads that change a guarded value lose no change")
+    func guardedValues() {
+        let guarded = Guarded([Int](repeating: 0, count: 4))
+        let threads = (0..<8).map { thread in
+            TestThread {
+                for step in 0..<5_000 {
+                    // Two places, so that a half-done change would show.
+                    guarded.withLock { values in
+                        values[thread % 4] += 1
+                        if step % 100 == 0 { _ = Parker().park(milliseconds: 0) }
+                        values[(thread + 1) % 4] -= 1
+                    }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(guarded.withLock { $0 } == [0, 0, 0, 0])
+        struct Refusal: Error {}
+        #expect(throws: Refusal.self) {
+            try guarded.withLock { _ throws(Refusal) in throw Refusal() }
+        }
+        #expect(guarded.withLock { $0.count } == 4, "free again behind an error")
+    }
+
     /// Waits until that many commits wait behind a held leader.
     private static func waitForQueue(_ engine: Engine, _ count: Int) {
         while engine.queue.count < count { _ = Parker().park(milliseconds: 1) }

@@ -1,8 +1,11 @@
 // swift-tools-version: 6.3
 // The crash campaigns are a package of their own: built optimised, whatever the tests are built
-// like, without macros, so that swift-syntax is not built, and they need nothing but the library.
+// like, and they need nothing but the library. Without its macros, so that swift-syntax is not
+// built; but tools/test, which sets VARVE_OPTIMIZED, has the library optimised with macros.
 
 import PackageDescription
+
+let isOptimized = Context.environment["VARVE_OPTIMIZED"] != nil
 
 let package = Package(
     name: "varve-crashtest",
@@ -12,7 +15,7 @@ let package = Package(
         .executable(name: "crash-processes", targets: ["CrashProcesses"]),
     ],
     dependencies: [
-        .package(name: "varve", path: "../..", traits: [])
+        .package(name: "varve", path: "../..", traits: isOptimized ? [.defaults] : [])
     ],
     targets: [
         .executableTarget(
@@ -37,11 +40,16 @@ let package = Package(
 let warnings: [SwiftSetting] =
     Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+// As in the library's Package.swift: optimised, though it is a debug build, for tools/test.
+let optimized: [SwiftSetting] =
+    !isOptimized
+    ? [] : [.unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))]
+
 for target in package.targets {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
             .enableUpcomingFeature("ExistentialAny"),
             .enableUpcomingFeature("MemberImportVisibility"),
             .enableUpcomingFeature("InternalImportsByDefault"),
-        ] + warnings
+        ] + warnings + optimized
 }

@@ -41,6 +41,11 @@ let package = Package(
 let warnings: [SwiftSetting] =
     Context.environment["VARVE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+// As in the library's Package.swift: optimised, though it is a debug build, for tools/test.
+let optimized: [SwiftSetting] =
+    Context.environment["VARVE_OPTIMIZED"] == nil
+    ? [] : [.unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))]
+
 for target in package.targets where target.name != "CMalloc" {
     let settings: [SwiftSetting] = [
         .strictMemorySafety(),
@@ -51,5 +56,5 @@ for target in package.targets where target.name != "CMalloc" {
         .enableUpcomingFeature("InferIsolatedConformances"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
     ]
-    target.swiftSettings = settings + warnings
+    target.swiftSettings = settings + warnings + (target.type == .test ? [] : optimized)
 }

@@ -29,6 +29,16 @@ check_swift() {
         fail "Swift $found is too old. Install Swift $swift_needed or newer: $help"
 }
 
+# Sets `optimised`, how the crash tests are built: in release, in a folder of their own; but
+# tools/test, which sets VARVE_OPTIMIZED, has the optimised library in its debug builds already.
+optimised_build() { # optimised_build <package> <folder that tools/test builds in>
+    if [ -n "${VARVE_OPTIMIZED:-}" ]; then
+        optimised=(--package-path "$1" --scratch-path "$2" -c debug)
+    else
+        optimised=(--package-path "$1" -c release)
+    fi
+}
+
 # have_header <header> <pkg-config name>: asks the C compiler of the toolchain, so that no place has
 # to be guessed.
 have_header() {

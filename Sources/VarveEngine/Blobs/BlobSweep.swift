@@ -57,6 +57,7 @@ extension Engine {
             stamp: writer.stamp,
             loader: state.generation.nodes,
             splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
             root: state.trees[.droppedBlobs] ?? .empty
         )
         for key in settled.values.joined() { try editor.remove(key) }

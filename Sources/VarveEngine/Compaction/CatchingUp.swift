@@ -28,8 +28,9 @@ extension Engine {
         from start: Snapshot
     ) throws(EngineError) -> Snapshot {
         let next = snapshot(for: PinOwner(.compaction))
-        // Little is cheaper as row changes.
-        let isMuch = Self.missing(start, next) > options.checkpointTailMin || run.skipsDamage
+        // Less is cheaper as row changes: the difference ends with a checkpoint, and that with all
+        // the pages that a few random rows touch.
+        let isMuch = Self.missing(start, next) > run.tailMax || run.skipsDamage
         guard isMuch, next.number > start.number else { return start }
         try checkSameFile(start.state, next.state)
         try run.apply(from: start.state, to: next.state)

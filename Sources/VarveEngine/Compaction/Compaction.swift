@@ -71,8 +71,9 @@ extension Engine {
     /// - Throws: `busy` when one is running, `cancelled`, `noSpace`, `damaged` with the frame,
     ///   `ioFailed`, `readOnly`, `closed`: the store is as it was. `poisoned`: the new file may
     ///   be in place; every acknowledged commit is in both.
-    /// - Complexity: O(live bytes + commits kept). Memory: at most 40 MiB. Needs room on the disk
-    ///   for both files.
+    /// - Complexity: O(live bytes + commits kept). Memory: at most 40 MiB, and the nodes that
+    ///   commits change meanwhile, up to `EngineOptions.changedBytesMax`, beside those of the
+    ///   old file. Needs room on the disk for both files.
     public func compact(
         damage: CompactionDamage = .stop,
         progress: (CompactionProgress) -> Void = { _ in },
@@ -215,6 +216,8 @@ extension Engine {
                 kept = newest.number
                 try checkSameFile(done.state, newest)
                 try run.apply(from: done.state, to: newest)
+                try run.forgetEpochs()
+                writer.epochNoted = nil
                 run.describe(as: try record(of: kept, CommitChain(newest)))
                 try run.writeCheckpoint()
             } else if isTooMuchForLastStep(done.state, newest, rounds: rounds) {

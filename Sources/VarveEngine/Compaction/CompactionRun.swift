@@ -14,7 +14,6 @@ internal import VarveIO
 
 struct CompactionRun {
     static let sortedBytesMax = 4 << 20
-    static let commitBytesMax = 32 << 20
     /// Changes between two looks at what is in memory.
     static let changesBetweenLooks = 256
 
@@ -88,7 +87,8 @@ struct CompactionRun {
                 tree: tree,
                 commit: base.number,
                 leafBytes: options.compactedLeafBytes,
-                innerWeight: options.nodeWeightMax,
+                innerWeight: options.innerSplitWeight,
+                heavyWeight: options.nodeWeightMax,
                 threads: threads
             )
             while let leaf = try stream.next() {
@@ -212,12 +212,21 @@ struct CompactionRun {
         }
     }
 
+    /// The account of openings has a gap where damage was skipped: it begins anew.
+    mutating func forgetEpochs() throws(EngineError) {
+        guard damage.contains(where: { $0.tree == .catalog }) else { return }
+        let editor = editor(.catalog)
+        for key in try EpochAccount.keys(in: editor.tree) { try editor.remove(key) }
+        keep(editor)
+    }
+
     private func editor(_ tree: TreeID) -> TreeEditor {
         TreeEditor(
             id: tree,
             stamp: stamp,
             loader: file.generation.nodes,
             splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
             root: state.trees[tree] ?? .empty
         )
     }
@@ -235,15 +244,23 @@ struct CompactionRun {
         }
         record = commit.record
         commits += 1
-        if file.log.end.rawValue - state.baseFrame.rawValue > checkpointTail {
+        // While savers wait there is little left, and a checkpoint is none of it.
+        if !isLastStep, file.log.end.rawValue - state.baseFrame.rawValue > tailMax {
             try writeCheckpoint()
         }
         try file.relieve()
         try step(0)
     }
 
-    private var checkpointTail: UInt64 {
-        min(max(state.liveBytes / 8, options.checkpointTailMin), options.checkpointTailMax)
+    /// Log bytes behind a checkpoint of the new file that call for the next one: four times what
+    /// calls for one elsewhere, as for the old file while this runs (`Engine.dueTail`). Commits of
+    /// random rows touch most pages, and a checkpoint would write all that was just written again.
+    var tailMax: UInt64 {
+        let tail = min(
+            max(state.liveBytes / 8, options.checkpointTailMin),
+            options.checkpointTailMax
+        )
+        return max(tail, min(4 * tail, options.checkpointTailMax))
     }
 
     private mutating func applyDelta(
@@ -287,7 +304,7 @@ struct CompactionRun {
         changesSinceLook += Int(commit.record.operationCount)
         if changesSinceLook > Self.changesBetweenLooks {
             changesSinceLook = 0
-            _ = try relieveMemory(Self.commitBytesMax)
+            _ = try relieveMemory(options.changedBytesMax)
         }
     }
 

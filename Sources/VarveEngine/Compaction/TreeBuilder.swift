@@ -18,6 +18,8 @@ struct TreeBuilder {
     let leafBytes: Int
     /// Weight of a full inner node.
     let innerWeight: Int
+    /// The same for an inner node of few children (`TreeEditor.childrenMin`).
+    let heavyWeight: Int
 
     private var leaf: TreeNode
     /// Bytes of its entries.
@@ -36,12 +38,20 @@ struct TreeBuilder {
     /// Leaves that several threads encode together.
     private static let leavesTogether = 32
 
-    init(tree: TreeID, commit: CommitNumber, leafBytes: Int, innerWeight: Int, threads: Int = 1) {
+    init(
+        tree: TreeID,
+        commit: CommitNumber,
+        leafBytes: Int,
+        innerWeight: Int,
+        heavyWeight: Int? = nil,
+        threads: Int = 1
+    ) {
         self.threads = threads
         self.tree = tree
         self.commit = commit
         self.leafBytes = leafBytes
         self.innerWeight = innerWeight
+        self.heavyWeight = heavyWeight ?? innerWeight
         leaf = Self.emptyLeaf(leafBytes)
     }
 
@@ -140,7 +150,10 @@ struct TreeBuilder {
         if inner.count < level { inner.append((Self.emptyInner(level), low)) }
         let (full, fullLow) = inner[level - 1]
         let size = low.count + TreeNode.slotSize
-        if full.count > 3, full.weight + size > innerWeight {
+        let weight = full.weight + size
+        let isFull =
+            full.count > TreeEditor.childrenMin ? weight > innerWeight : weight > heavyWeight
+        if full.count > 3, isFull {
             let pointer = ChildPointer(written: write(full, &log), rows: full.rows)
             push(pointer, fullLow, level + 1, &log)
             inner[level - 1] = (Self.emptyInner(level), low)

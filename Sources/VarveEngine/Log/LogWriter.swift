@@ -146,6 +146,8 @@ struct LogWriter {
     var handedEnd: FileOffset { handed.end }
     /// Whether anything was handed to the system since this began.
     var hasHanded: Bool { handed.end > start }
+    /// Whether a DELTA, TREE or CKPT was handed to the system since this began.
+    var hasHandedCommit: Bool { handed.lastCommit >= start }
     /// A place to go back to.
     var mark: Mark { now }
     /// Log bytes behind the newest checkpoint, without the pages of the next one: what a replay

@@ -105,6 +105,7 @@ extension Engine {
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: written.addresses, &writer)
             let commit = QueuedCommit(
+                epoch: writer.epoch,
                 state: clean,
                 changes: nil,
                 pages: pages,

@@ -65,8 +65,9 @@ extension Engine {
         if !ran, replaced == nil { return pause }
         // What was asked for meanwhile may have woken the thread already.
         var later = thread.takeNeeds()
-        // A compaction that failed leaves the checkpoint to be made.
-        later.checkpoint = later.checkpoint || replaced != nil
+        // A compaction that failed leaves the checkpoint to be made, and one that followed savers
+        // may leave a tail that calls for one. Else the next saver would write it.
+        later.checkpoint = true
         return (try? serve(later, on: thread)) ?? pause
     }
 

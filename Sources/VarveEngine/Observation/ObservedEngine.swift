@@ -39,17 +39,7 @@ extension Engine {
             counters: counters,
             stamp: TreeNode.cleanStamp + 1
         )
-        var state = try replay.state(of: recovered.effectiveBase)
-        var failure: EngineError?
-        for commit in recovered.effectiveReplay {
-            do throws(EngineError) {
-                state = try replay.apply(commit, to: state)
-            } catch {
-                guard error.code == .damaged else { throw error }
-                failure = error
-                break
-            }
-        }
+        var (state, failure) = try replay.state(upToDamageIn: recovered)
         // No state needs a TREE's list of changed objects, but the next settle and the history do.
         if failure == nil, recovered.effectiveBase.header.kind == .tree {
             do throws(EngineError) {
@@ -79,6 +69,7 @@ extension Engine {
             blobStore: BlobStore(files: observer.blobs),
             isReadOnly: true,
             state: state,
+            durable: recovered.unsettled.isEmpty ? nil : recovered.proven.number,
             writer: WriterState(
                 status: .open,
                 log: log,

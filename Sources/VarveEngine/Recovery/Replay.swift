@@ -3,7 +3,8 @@
 // Invariants
 // - The same frames give the same state in every process: nothing but their bytes and the stored
 //   schema goes in.
-// - Nobody reads the state before the replay is done, so one stamp serves it all.
+// - Nobody reads the state before the replay is done, so one stamp serves it all; what a commit
+//   that cannot be applied leaves behind is thrown away whole.
 
 internal import Synchronization
 internal import VarveBase
@@ -23,6 +24,32 @@ struct Replay {
         var state = try state(of: recovered.effectiveBase)
         for commit in recovered.effectiveReplay { state = try apply(commit, to: state) }
         return state
+    }
+
+    /// The state of the newest commit that can be applied, and why a later one cannot.
+    ///
+    /// A commit that fails half way has changed nodes of the state before it, which carry the same
+    /// stamp: that state is made again, from the start.
+    func state(
+        upToDamageIn recovered: RecoveredLog
+    ) throws(EngineError) -> (state: StoreState, failure: EngineError?) {
+        var commits = recovered.effectiveReplay[...]
+        var failure: EngineError?
+        while true {
+            var state = try state(of: recovered.effectiveBase)
+            var applied = commits.startIndex
+            do throws(EngineError) {
+                for commit in commits {
+                    state = try apply(commit, to: state)
+                    applied += 1
+                }
+                return (state, failure)
+            } catch {
+                guard error.code == .damaged else { throw error }
+                failure = failure ?? error
+                commits = commits[..<applied]
+            }
+        }
     }
 
     /// The state of the newest commit of a chain, and its frame.
@@ -119,6 +146,7 @@ struct Replay {
             stamp: stamp,
             loader: generation.nodes,
             splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
             readPlace: { [generation] place throws(EngineError) in
                 try generation.log.value(place)
             }

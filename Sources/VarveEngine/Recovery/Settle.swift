@@ -30,6 +30,7 @@ struct Settle {
             stamp: stamp,
             loader: generation.nodes,
             splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
             readPlace: { [generation] place throws(EngineError) in
                 try generation.log.value(place)
             }

@@ -69,6 +69,7 @@ extension Engine {
                 state = try encodeDelta(transaction, record, places, &writer)
             }
             let commit = QueuedCommit(
+                epoch: writer.epoch,
                 state: state,
                 changes: changes,
                 pages: pages,
@@ -443,8 +444,9 @@ extension Engine {
         return EngineError(
             .outcomeUnknown,
             "commit \(commit.state.number.rawValue) may or may not be on disk; open the store "
-                + "again to find out (\(error.message))",
-            cause: error.cause ?? error
+                + "again and ask for its outcome (\(error.message))",
+            cause: error.cause ?? error,
+            commit: CommitIdentity(epoch: commit.epoch, number: commit.state.number.rawValue)
         )
     }
 

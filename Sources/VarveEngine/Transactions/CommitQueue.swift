@@ -19,6 +19,8 @@ final class QueuedCommit: Sendable {
         case failed(EngineError)
     }
 
+    /// The opening that made it.
+    let epoch: UInt64
     /// The state that its publishing makes the newest one.
     let state: StoreState
     /// What it changed; nil for a checkpoint, which changes nothing.
@@ -35,6 +37,7 @@ final class QueuedCommit: Sendable {
     let waiter = Mutex<Parker?>(nil)
 
     init(
+        epoch: UInt64,
         state: StoreState,
         changes: CommitChanges?,
         pages: PageWriter?,
@@ -42,6 +45,7 @@ final class QueuedCommit: Sendable {
         usesReserve: Bool,
         end: FileOffset
     ) {
+        self.epoch = epoch
         self.state = state
         self.changes = changes
         self.pages = pages
@@ -61,7 +65,7 @@ final class CommitQueue: Sendable {
         /// Threads that want the lead for themselves, oldest first; they go before savers.
         var claims: [Parker] = []
     }
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Commits that wait for a leader.
     var count: Int { state.withLock { $0.waiting.count } }

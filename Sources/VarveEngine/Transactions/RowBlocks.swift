@@ -5,6 +5,7 @@
 // - A list of `parallelRowsMin` IDs and more is read by several threads, each a part of it: such a
 //   list is mostly pages to restore, and each page is restored by one of them.
 
+internal import Synchronization
 public import VarveBase
 internal import VarveFormat
 internal import VarveIO
@@ -14,13 +15,23 @@ public struct RowBlock: Sendable {
     /// One row that was found.
     public struct Row: Sendable {
         /// Position in the list of IDs.
-        public let position: Int
+        public var position: Int { Int(storedPosition) }
         /// Where it lies in `bytes`.
         public let start: Int
         /// Its length in bytes.
-        public let count: Int
+        public var count: Int { Int(storedCount) }
+        private let storedPosition: UInt32
+        private let storedCount: UInt32
         /// The commit that last changed it.
         public let version: CommitNumber
+
+        fileprivate init(position: Int, start: Int, count: Int, version: CommitNumber) {
+            precondition(position <= Int(UInt32.max), "a list of at most 2^32 IDs")
+            storedPosition = UInt32(position)
+            self.start = start
+            storedCount = UInt32(count)
+            self.version = version
+        }
     }
 
     /// The rows' bytes.
@@ -28,16 +39,30 @@ public struct RowBlock: Sendable {
     /// Ascending by position. IDs without a row are left out.
     public private(set) var rows: [Row] = []
 
+    /// Bytes of memory that it takes.
+    public var byteCount: Int {
+        bytes.capacity + rows.capacity * MemoryLayout<Row>.stride
+    }
+
     fileprivate init(
         _ state: StoreState,
         _ tree: TreeID,
         _ objects: [ObjectID],
-        from first: Int
+        from first: Int,
+        _ room: RowBlockRoom?
     ) throws(EngineError) {
         var writer = ByteWriter()
         var rows: [Row] = []
         rows.reserveCapacity(objects.count)
+        var untold = 0
         try state.visit(tree, objects, state.generation.nodes) { index, version, row in
+            if let room {
+                untold += row.count
+                if untold >= RowBlockRoom.piece {
+                    if !room.take(untold) { return false }
+                    untold = 0
+                }
+            }
             rows.append(
                 Row(
                     position: first + index,
@@ -50,6 +75,29 @@ public struct RowBlock: Sendable {
             return true
         }
         (bytes, self.rows) = (writer.bytes, rows)
+        // A list with a bound is kept; it should not keep twice what it has.
+        if room != nil, bytes.capacity > bytes.count / 8 * 9 {
+            var exact: [UInt8] = []
+            exact.reserveCapacity(bytes.count)
+            exact.append(contentsOf: bytes)
+            bytes = exact
+        }
+    }
+}
+
+/// Bytes that the blocks of one list may still take.
+private final class RowBlockRoom: Sendable {
+    /// Bytes that a block takes before it says so.
+    static let piece = 16 << 10
+    private let left: Atomic<Int>
+
+    init(_ bytes: Int) { left = Atomic(bytes) }
+
+    var isExceeded: Bool { left.load(ordering: .relaxed) < 0 }
+
+    /// False when there is no more.
+    func take(_ bytes: Int) -> Bool {
+        left.subtract(bytes, ordering: .relaxed).newValue >= 0
     }
 }
 
@@ -66,9 +114,29 @@ extension Snapshot {
         _ tree: TreeID,
         _ objects: [ObjectID]
     ) throws(EngineError) -> [RowBlock] {
+        try blocks(tree, objects, nil)
+    }
+
+    /// The same, but nil when the rows have more than `bytesMax` bytes in all, and some 16 KiB a
+    /// block.
+    public func rowBlocks(
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        bytesMax: Int
+    ) throws(EngineError) -> [RowBlock]? {
+        let room = RowBlockRoom(bytesMax)
+        let blocks = try blocks(tree, objects, room)
+        return room.isExceeded ? nil : blocks
+    }
+
+    private func blocks(
+        _ tree: TreeID,
+        _ objects: [ObjectID],
+        _ room: RowBlockRoom?
+    ) throws(EngineError) -> [RowBlock] {
         let threads = engine.options.readingThreads
         if threads < 2 || objects.count < Self.parallelRowsMin {
-            return [try RowBlock(state, tree, objects, from: 0)]
+            return [try RowBlock(state, tree, objects, from: 0, room)]
         }
         let parts = threads * Self.partsPerThread
         let ranges = (0..<parts).map { part in
@@ -79,7 +147,7 @@ extension Snapshot {
             do throws(EngineError) {
                 let part = Array(objects[range])
                 return Result<RowBlock, EngineError>.success(
-                    try RowBlock(state, tree, part, from: range.lowerBound)
+                    try RowBlock(state, tree, part, from: range.lowerBound, room)
                 )
             } catch {
                 return .failure(error)

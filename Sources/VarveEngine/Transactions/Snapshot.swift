@@ -12,10 +12,14 @@ public final class Snapshot: Sendable {
     let state: StoreState
     let engine: Engine
 
+    /// The generation's. Here as well, since a way through two objects costs a read a reference
+    /// count, of an object that all readers share.
+    private let nodes: NodeStore
     private let token: UInt64
 
     init(state: StoreState, engine: Engine, token: UInt64) {
         self.state = state
+        nodes = state.generation.nodes
         self.engine = engine
         self.token = token
     }
@@ -60,7 +64,7 @@ public final class Snapshot: Sendable {
         _ object: ObjectID,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> Bool {
-        try state.visit(tree, object, state.generation.nodes, reads: true, body) == .found
+        try state.visit(tree, object, nodes, reads: true, body) == .found
     }
 
     /// As `withRow`, but reads nothing from the file: nil when the row's page is not in memory.
@@ -69,7 +73,7 @@ public final class Snapshot: Sendable {
         _ object: ObjectID,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> Bool? {
-        switch try state.visit(tree, object, state.generation.nodes, reads: false, body) {
+        switch try state.visit(tree, object, nodes, reads: false, body) {
         case .found: true
         case .absent: false
         case .notInMemory: nil
@@ -84,7 +88,7 @@ public final class Snapshot: Sendable {
         _ objects: [ObjectID],
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
-        try state.visit(tree, objects, state.generation.nodes, body)
+        try state.visit(tree, objects, nodes, body)
     }
 
     /// Whether there is such a row.

@@ -14,6 +14,7 @@ final class StateEditor {
     private let stamp: UInt64
     private let loader: NodeStore
     private let splitWeight: Int
+    private let innerWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
     // Asked for with every row. Exclusivity is not checked at run time: an editor has one thread,
@@ -60,6 +61,7 @@ final class StateEditor {
         stamp: UInt64,
         loader: NodeStore,
         splitWeight: Int,
+        innerWeight: Int,
         spill: Spill? = nil,
         readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
     ) {
@@ -72,6 +74,7 @@ final class StateEditor {
         self.stamp = stamp
         self.loader = loader
         self.splitWeight = splitWeight
+        self.innerWeight = innerWeight
         self.readPlace = readPlace
         deriver = base.deriver
         schema = base.schema
@@ -112,6 +115,7 @@ final class StateEditor {
             stamp: stamp,
             loader: loader,
             splitWeight: splitWeight,
+            innerWeight: innerWeight,
             root: base.trees[id] ?? .empty,
             changed: changedNodes
         )

@@ -24,8 +24,10 @@ public final class WriteTransaction {
     private(set) var schemaChanged = false
     /// Whether nothing but rows that go: such a commit gives space back.
     var onlyDeletes: Bool {
-        !needsTree && operationCount > 0 && operationCount == deleteCount
+        !needsTree && deleteCount > 0 && operationCount == deleteCount + noteCount
     }
+    /// Operations that tell of this opening, not of rows.
+    private var noteCount: UInt64 = 0
     private var deleteCount: UInt64 = 0
     /// The first error of a change.
     private(set) var failure: EngineError?
@@ -381,6 +383,24 @@ public final class WriteTransaction {
     /// No more changes: brings every tree up to date while the log is still the transaction's.
     func finishChanges() throws(EngineError) {
         try change { () throws(EngineError) in try editor.settleIndexes() }
+    }
+
+    /// Puts an opening into the account of openings; as late as possible, like `finishChanges`.
+    func noteEpoch(_ epoch: UInt64, isRecovered: Bool = false) throws(EngineError) {
+        let before = operationCount
+        if isRecovered {
+            try put(.catalog, EpochAccount.recovered.key, EpochAccount.recovered.value)
+        }
+        if let oldest = try EpochAccount.surplus(in: settled(.catalog)) {
+            try remove(.catalog, oldest)
+        }
+        try put(.catalog, EpochAccount.key(number.rawValue), EpochAccount.value(epoch))
+        noteCount += operationCount - before
+    }
+
+    /// The opening that the newest commit of the account is of.
+    func newestEpoch() throws(EngineError) -> UInt64? {
+        try EpochAccount.epoch(of: .max, in: settled(.catalog))
     }
 
     private func log(_ operation: DeltaOperation) {

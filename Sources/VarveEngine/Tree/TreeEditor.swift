@@ -3,7 +3,8 @@
 // Invariants
 // - A node is changed in place only when it carries the transaction's stamp; any other is copied.
 // - No node but an empty root leaf has no entry; no node weighs more than the split weight unless
-//   it has a single entry, or is an inner node of at most three.
+//   it has a single entry, or is an inner node of at most three; none of more than 16 children
+//   more than the weight for inner nodes.
 // - An entry appended behind the last one splits 100/0, so that ascending inserts fill their
 //   leaves.
 
@@ -14,8 +15,10 @@ final class TreeEditor {
     let id: TreeID
     let stamp: UInt64
     let loader: NodeStore
-    /// A node above this weight is split; test stores use small ones.
+    /// A leaf above this weight is split; test stores use small ones.
     let splitWeight: Int
+    /// The same for inner nodes.
+    let innerWeight: Int
     private(set) var root: TreeRoot
     /// Nodes with the stamp: of this tree, and of all that the transaction changes.
     private(set) var changed = 0
@@ -34,6 +37,7 @@ final class TreeEditor {
         stamp: UInt64,
         loader: NodeStore,
         splitWeight: Int,
+        innerWeight: Int? = nil,
         root: TreeRoot,
         changed: ChangedNodeCount = ChangedNodeCount()
     ) {
@@ -41,6 +45,7 @@ final class TreeEditor {
         self.stamp = stamp
         self.loader = loader
         self.splitWeight = splitWeight
+        self.innerWeight = innerWeight ?? splitWeight
         self.root = root
         allChanged = changed
     }
@@ -284,10 +289,37 @@ final class TreeEditor {
         while !node.isLeaf {
             let index = choose(node)
             path.append(Step(node: node, index: index))
-            node = try changeableChild(of: node, at: index)
+            node = try changeableChild(of: node, at: index, path)
         }
         path.append(Step(node: node, index: 0))
         return path
+    }
+
+    /// Pages are checked one by one, so only here it shows that the keys of one lie outside what
+    /// those above it say. A separator of such a page would make its parent unreadable.
+    ///
+    /// - Parameter path: the way to the page, without it.
+    private func requireInside(
+        _ node: TreeNode,
+        _ path: ContiguousArray<Step>
+    ) throws(EngineError) {
+        // The first key of an inner node is empty and stands for what its parent says.
+        let first = node.isLeaf ? 0 : 1
+        guard node.count > first else { return }
+        var isInside = true
+        if let low = path.last(where: { $0.index > 0 }) {
+            let order = node.compareKey(first, with: low.node, at: low.index)
+            isInside = node.isLeaf ? order >= 0 : order > 0
+        }
+        if let high = path.last(where: { $0.index + 1 < $0.node.count }) {
+            let order = node.compareKey(node.count - 1, with: high.node, at: high.index + 1)
+            if order >= 0 { isInside = false }
+        }
+        guard isInside else { throw isOutside }
+    }
+
+    private var isOutside: EngineError {
+        .damaged("keys of a page of tree \(id.rawValue) lie outside what its parent says")
     }
 
     private func changeableRoot() throws(EngineError) -> TreeNode {
@@ -304,15 +336,33 @@ final class TreeEditor {
         return node
     }
 
+    /// - Parameter path: the way to the child, for its keys to be looked at when it is not changed
+    ///   yet; empty where they were.
     private func changeableChild(
         of parent: TreeNode,
-        at index: Int
+        at index: Int,
+        _ path: ContiguousArray<Step>
     ) throws(EngineError) -> TreeNode {
         let existing = try tree.child(of: parent, at: index)
         if existing.stamp == stamp { return existing }
+        if !path.isEmpty { try requireInside(existing, path) }
         let node = copy(existing)
         parent.setChild(node, at: index)
         return node
+    }
+
+    private func weightMax(_ node: TreeNode) -> Int { node.isLeaf ? splitWeight : innerWeight }
+
+    /// Children from which an inner node is split above `innerWeight`. With fewer it may weigh what
+    /// a leaf may: long keys would leave two or three children a node, and a tree of these grows by
+    /// a level with every few splits.
+    static let childrenMin = 16
+
+    private func isTooHeavy(_ node: TreeNode) -> Bool {
+        // Two children with a long key between them stay together: a tree of inner nodes with one
+        // child each would grow by a level with every split below.
+        if node.weight > splitWeight { return node.count > (node.isLeaf ? 1 : 3) }
+        return !node.isLeaf && node.weight > innerWeight && node.count > Self.childrenMin
     }
 
     private func countChanged(_ count: Int) {
@@ -322,7 +372,7 @@ final class TreeEditor {
 
     private func copy(_ node: TreeNode) -> TreeNode {
         countChanged(1)
-        return TreeNode(copying: node, stamp: stamp, slack: min(splitWeight / 8, 1024))
+        return TreeNode(copying: node, stamp: stamp, slack: min(weightMax(node) / 8, 1024))
     }
 
     private func addRows(_ count: Int, along path: ContiguousArray<Step>) {
@@ -335,16 +385,19 @@ final class TreeEditor {
     private func split(along path: inout ContiguousArray<Step>) throws(EngineError) {
         for depth in path.indices.reversed() {
             let (node, index) = (path[depth].node, path[depth].index)
-            // Two children with a long key between them stay together: a tree of inner nodes with
-            // one child each would grow by a level with every split below.
-            guard node.weight > splitWeight && node.count > (node.isLeaf ? 1 : 3) else { return }
+            guard isTooHeavy(node) else { return }
+            let cut = cut(of: node, changed: index)
+            let separator =
+                node.isLeaf
+                ? TreeNode.separator(left: node.key(cut - 1), right: node.key(cut))
+                : node.key(cut)
             let right = TreeNode(
                 stamp: stamp,
                 level: node.level,
                 capacity: max(node.weight / 2, 256)
             )
             countChanged(1)
-            let separator = divide(node, into: right, changed: index)
+            divide(node, into: right, at: cut)
             let pointer = ChildPointer(node: right, address: nil, rows: right.rows)
             if depth == 0 {
                 try growRoot(left: node, separator: separator, right: pointer)
@@ -359,23 +412,21 @@ final class TreeEditor {
         }
     }
 
-    /// Moves the upper part of `node` to `right` and returns what separates them.
-    private func divide(_ node: TreeNode, into right: TreeNode, changed: Int) -> [UInt8] {
-        let cut: Int
-        if changed == node.count - 1 {
-            cut = node.count - 1
-        } else {
-            var weight = 0
-            var index = 0
-            while index < node.count - 1 && weight < node.weight / 2 {
-                weight += node.keyCount(index) + node.valueCount(index)
-                weight += TreeNode.slotSize
-                index += 1
-            }
-            cut = max(1, index)
+    /// Where a node is cut: behind everything when the last entry was changed.
+    private func cut(of node: TreeNode, changed: Int) -> Int {
+        if changed == node.count - 1 { return node.count - 1 }
+        var weight = 0
+        var index = 0
+        while index < node.count - 1 && weight < node.weight / 2 {
+            weight += node.keyCount(index) + node.valueCount(index)
+            weight += TreeNode.slotSize
+            index += 1
         }
-        let last = node.key(cut - 1)
-        let first = node.key(cut)
+        return max(1, index)
+    }
+
+    /// Moves the upper part of `node` to `right`.
+    private func divide(_ node: TreeNode, into right: TreeNode, at cut: Int) {
         right.appendEntries(of: node, from: cut, to: node.count)
         if !node.isLeaf {
             right.appendChildren(of: node, from: cut)
@@ -383,7 +434,6 @@ final class TreeEditor {
             right.setKey([], at: 0)
         }
         node.removeEntries(from: cut)
-        return node.isLeaf ? TreeNode.separator(left: last, right: first) : first
     }
 
     private func growRoot(
@@ -420,11 +470,11 @@ final class TreeEditor {
                 parent.remove(at: index)
                 parent.removeChildren(index..<index + 1)
                 if index == 0 && parent.count > 0 { parent.setKey([], at: 0) }
-            } else if node.weight < splitWeight / 4 {
+            } else if node.weight < weightMax(node) / 4 {
                 if index > 0 {
-                    try merge(parent, left: index - 1)
+                    try merge(parent, left: index - 1, neighbour: index - 1, path[..<depth])
                 } else if parent.count > 1 {
-                    try merge(parent, left: index)
+                    try merge(parent, left: index, neighbour: index + 1, path[..<depth])
                 }
             }
         }
@@ -432,16 +482,25 @@ final class TreeEditor {
     }
 
     /// Joins the children `left` and `left + 1` of `parent` when they fit well into one node.
-    private func merge(_ parent: TreeNode, left: Int) throws(EngineError) {
+    ///
+    /// - Parameter neighbour: the one of them that is not on the path.
+    /// - Parameter path: the way to the other one, up to `parent`.
+    private func merge(
+        _ parent: TreeNode,
+        left: Int,
+        neighbour: Int,
+        _ path: ArraySlice<Step>
+    ) throws(EngineError) {
         let second = try tree.child(of: parent, at: left + 1)
         let first = try tree.child(of: parent, at: left)
-        guard first.weight + second.weight <= splitWeight * 3 / 4 else { return }
-        // Pages are checked one by one, so only here it shows that neighbours overlap.
-        let start = second.isLeaf ? second.key(0) : parent.key(left + 1)
-        guard first.compareKey(first.count - 1, with: start) < 0 else {
-            throw .damaged("keys of neighbouring pages of tree \(id.rawValue) overlap")
+        guard first.weight + second.weight <= weightMax(first) * 3 / 4 else { return }
+        let joined = neighbour == left ? first : second
+        if joined.stamp != stamp {
+            var path = ContiguousArray(path)
+            path[path.count - 1].index = neighbour
+            try requireInside(joined, path)
         }
-        let target = try changeableChild(of: parent, at: left)
+        let target = try changeableChild(of: parent, at: left, [])
         let boundary = target.count
         target.appendEntries(of: second, from: 0, to: second.count)
         if !target.isLeaf {

@@ -2,7 +2,8 @@
 
 /// How a container opens its store and uses memory.
 public struct ContainerOptions: Sendable {
-    /// Bytes of rows that stay in the row cache though no object holds them; 0: none.
+    /// Bytes of rows that stay in the row cache though no object holds them; 0: none. Lists that
+    /// are gone through in batches may hold twice as many of rows to come.
     public var unreferencedRowBytes: Int
     /// Bytes of decoded pages that stay in memory.
     public var nodeCacheBytes: Int

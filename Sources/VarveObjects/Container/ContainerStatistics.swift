@@ -22,6 +22,9 @@ public struct ContainerStatistics: Sendable, Hashable {
         public var misses: Int
         /// Rows dropped to stay within the budget.
         public var evictions: Int
+        /// Bytes of rows that lists have read ahead, beside `bytes`: at most twice as many as
+        /// the cache may keep.
+        public var readAheadBytes: Int
     }
 
     /// A commit that somebody reads and that therefore stays in the store (G2).

@@ -214,6 +214,22 @@ public final class PersistentContainer: Sendable {
         try translating { () throws(RecordError) in try store.close() }
     }
 
+    /// What became of a save that failed with `outcomeUnknown`: whether it is in the store, or
+    /// never will be. To be asked after the store was opened again, now or at any later time.
+    ///
+    /// - Parameter commit: `StoreError.commit` of the failure.
+    /// - Returns: `unknown` from the opening that failed, and from one that is read-only and does
+    ///   not find it; for commits from before the store kept account, before a compaction that
+    ///   left out damage, before the store was recovered, or before the last 4,096 openings (with
+    ///   several writing processes: turns of one behind another).
+    /// - Throws: `StoreError` with `damaged`, `ioFailed`, `diskFull`, `busy`, `closed`,
+    ///   `outcomeUnknown` when the answer itself could not be made sure of.
+    /// - Complexity: O(log n). An answer `absent` may write a checkpoint, once for each opening or
+    ///   turn, and waits for the turn to write.
+    public func outcome(of commit: CommitIdentity) throws -> CommitOutcome {
+        try translating { () throws(RecordError) in try store.outcome(of: commit) }
+    }
+
     // MARK: Contexts
 
     /// The context for views. It lives as long as the container, tells observers of its objects,
@@ -280,7 +296,7 @@ public final class PersistentContainer: Sendable {
         id.store == identity && store.rowCache.contains(id.object)
     }
 
-    /// Drops every row that no object holds: for memory pressure.
+    /// Drops every row that no object holds, and what lists have read ahead: for memory pressure.
     public func trimMemory() { store.rowCache.trim() }
 
     /// What the container holds now, and what it read since it was opened.
@@ -295,7 +311,8 @@ public final class PersistentContainer: Sendable {
                 pinnedBytes: cache.pinnedBytes,
                 hits: cache.hits,
                 misses: cache.misses,
-                evictions: cache.evictions
+                evictions: cache.evictions,
+                readAheadBytes: cache.readAheadBytes
             ),
             storeReads: records.storeReads,
             storePasses: records.storePasses,

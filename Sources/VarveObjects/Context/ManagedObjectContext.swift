@@ -52,6 +52,10 @@ public final class ManagedObjectContext {
         core.context = self
     }
 
+    /// Rows that a list of this context reads ahead at most. The view context's lists are on
+    /// screen: what a touch may take is one frame or two, not the fewest passes over the store.
+    var rowsAheadMax: Int { core.observes ? 4096 : .max }
+
     deinit {
         container.pins.set(pinToken, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
@@ -153,13 +157,9 @@ public final class ManagedObjectContext {
                 )
             )
         }
-        core.registry.insert(
-            objects,
-            ids,
-            entity: model.number,
-            firstToken: token,
-            isNew: { (known?[$0] ?? 0) == 0 }
-        )
+        core.registry.insert(ids, entity: model.number, firstToken: token) { index in
+            (known?[index] ?? 0) == 0 ? ObjectRegistry.bits(objects[index]) : 0
+        }
         if rows.isEmpty { return objects }
         var filled = 0
         for index in ids.indices {

@@ -78,23 +78,27 @@ public import VarveBase
 
     /// Lets the IDs of a list lead to its objects. Those that are new have the tokens from
     /// `firstToken` on, by their position. Each object's follower is noted, for reading ahead.
-    @usableFromInline func insert<Entity: AnyObject>(
-        _ objects: [Entity],
+    ///
+    /// - Parameter newObject: the address (`bits`) of the object at a position; 0: it was here
+    ///   before. An array of objects would be read through a generic here, with two reference
+    ///   counts for each.
+    @usableFromInline func insert(
         _ ids: [ObjectID],
         entity: Int,
         firstToken: UInt32,
-        isNew: (Int) -> Bool
+        newObject: (Int) -> UInt
     ) {
         table.withLock { table in
             table.reserve(ids.count)
             for index in ids.indices {
                 let next = index + 1 < ids.count ? ids[index + 1] : nil
-                if !isNew(index) {
+                let object = newObject(index)
+                if object == 0 {
                     table.setNext(of: ids[index], to: next)
                     continue
                 }
                 table.insert(
-                    Self.bits(objects[index]),
+                    object,
                     ids[index],
                     entity: entity,
                     token: firstToken &+ UInt32(truncatingIfNeeded: index),
@@ -104,7 +108,8 @@ public import VarveBase
         }
     }
 
-    private static func bits(_ object: AnyObject) -> UInt {
+    /// The address of an object.
+    @inlinable static func bits(_ object: some AnyObject) -> UInt {
         unsafe UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
     }
 

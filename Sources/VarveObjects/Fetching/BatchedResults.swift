@@ -3,7 +3,7 @@
 // Invariants
 // - IDs only, 8 bytes each, frozen at the fetch.
 // - Touching index i reads the rows of batch i/size that are not cached, in one pass, and nothing
-//   else, unless it is the third in a row: then rows behind it come along.
+//   else, unless it is the third in a row: then rows behind it come along, as bytes (RowsAhead).
 // - The two batches touched last stay pinned: by the list, or by the objects that it made of them.
 
 public import VarveBase
@@ -71,8 +71,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     private var batchesAhead = 0
     /// Number of the batch behind those.
     private var aheadEnd = 0
-    /// What a row of this list weighs in the row cache, about; 0: none was read yet.
-    private var rowCost = 0
+    /// What a row of this list weighs when it is read ahead, about; 0: none was read yet.
+    private var rowWeight = 0
     /// Of the batch touched last: its first position, its commit, how often objects had left the
     /// context by then, and its objects if it has them.
     @safe @exclusivity(unchecked) @usableFromInline var lastStart = 0
@@ -98,7 +98,10 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 
     deinit {
         for batch in batches { release(batch) }
+        if batchesAhead > 0 { cache.dropRowsAhead(of: ObjectIdentifier(self)) }
     }
+
+    private var cache: RowCache { context.container.store.rowCache }
 
     func identity(_ id: ObjectID) -> ManagedObjectID {
         ManagedObjectID(
@@ -186,9 +189,13 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         let place = batches.firstIndex {
             $0.number == wanted.number && $0.commit == wanted.commit
         }
-        for (object, row) in zip(objects, wanted.rows) {
-            if row == nil { noteMissing(object) }
-            if let place { batches[place].related.give(to: object) }
+        // Rarely: reading an array of a generic type costs more than all else that is done here.
+        let isRelated = place.map { !batches[$0].related.lists.isEmpty } ?? false
+        if isRelated || wanted.rows.contains(where: { $0 == nil }) {
+            for (object, row) in zip(objects, wanted.rows) {
+                if row == nil { noteMissing(object) }
+                if let place { batches[place].related.give(to: object) }
+            }
         }
         guard let place else { return }
         batches[place].objects = objects
@@ -242,12 +249,19 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         }
         let wanted = Array(ids[positions(number)])
         let rows = try context.container.translating { () throws(RecordError) in
-            try snapshot.rows(self.model.record.id, wanted, pin: true) {
-                self.ahead(of: number, inARow)
-            }
+            try snapshot.rows(
+                self.model.record.id,
+                wanted,
+                pin: true,
+                from: self.positions(number).lowerBound
+            ) { self.rowsAhead(of: number, inARow, snapshot) }
         }
         batchesInARow = inARow
-        rowCost = rows.reduce(0) { $0 + ($1?.cost ?? 0) } / rows.count
+        let (found, bytes) = rows.reduce((0, 0)) { sum, row in
+            row.map { (sum.0 + 1, sum.1 + $0.byteCount) } ?? sum
+        }
+        if found > 0 { rowWeight = RowsAhead.weight(ofRow: bytes / found) }
+        if number + 1 == aheadEnd { cache.dropRowsAhead(of: ObjectIdentifier(self)) }
         var batch = Batch(
             number: number,
             commit: snapshot.number,
@@ -276,25 +290,55 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 
     // MARK: Reading ahead
 
-    /// Rows behind a batch that is about to be read, when it is the third in a row and more: one
-    /// batch at first, twice as many each time, at most three quarters of what the row cache keeps.
+    /// A part of the list with a batch whose rows are not cached, and rows behind it, when it is
+    /// the third in a row and more: one batch more at first, twice as many each time, at most twice
+    /// what the row cache may keep.
     ///
     /// A page holds rows from all over the list. Who reads a long list a batch at a time would read
-    /// most pages once per batch. But when a batch that was read ahead has to be read again, the
-    /// cache did not keep it, as for a commit that the store has left far behind: then half as
-    /// many.
-    private func ahead(of number: Int, _ inARow: Int) -> ArraySlice<ObjectID> {
-        guard inARow > 1, rowCost > 0 else {
-            (batchesAhead, aheadEnd) = (0, 0)
-            return []
+    /// most pages once per batch. But when a batch that was read ahead has to be read again, as
+    /// when the context moves on with each batch, or memory is short: then half as many.
+    private func rowsAhead(
+        of number: Int,
+        _ inARow: Int,
+        _ snapshot: RecordSnapshot
+    ) -> RowsAhead? {
+        let list = ObjectIdentifier(self)
+        let wanted = positions(number)
+        if batchesAhead > 0 {
+            if let held = cache.rowsAhead(of: list), held.commit == snapshot.number,
+                held.range.contains(wanted.lowerBound)
+            {
+                return held
+            }
+            cache.dropRowsAhead(of: list)
         }
-        let fitting = context.container.store.rowCache.budgetBytes / 4 * 3 / rowCost / size
+        guard inARow > 1, rowWeight > 0 else {
+            (batchesAhead, aheadEnd) = (0, 0)
+            return nil
+        }
+        let room = cache.roomAhead(for: list)
         let isLost = number < aheadEnd
-        batchesAhead = min(isLost ? batchesAhead / 2 : max(1, 2 * batchesAhead), fitting)
-        if batchesAhead == 0 { return [] }
-        aheadEnd = number + 1 + batchesAhead
-        let end = positions(number).upperBound
-        return ids[end..<min(ids.count, end + batchesAhead * size)]
+        // An eighth is left for rows that are larger than those before.
+        let fitting = min(room / 8 * 7 / rowWeight, context.rowsAheadMax) / size - 1
+        batchesAhead = min(isLost ? batchesAhead / 2 : max(1, 2 * batchesAhead), max(0, fitting))
+        if batchesAhead == 0 { return nil }
+        let range = wanted.lowerBound..<min(ids.count, wanted.upperBound + batchesAhead * size)
+        guard cache.misses(ids[range], at: snapshot.number) else {
+            // Nearly all are cached: a batch reads what is missing.
+            (batchesAhead, aheadEnd) = (0, 0)
+            return nil
+        }
+        aheadEnd = (range.upperBound + size - 1) / size
+        // Only now, and for so much: other lists keep theirs where little or nothing is read.
+        cache.makeRoomAhead(range.count * rowWeight, for: list)
+        let bytesMax = room - range.count * RowsAhead.weight(ofRow: 0)
+        // Damage further on is for whoever wants those rows. Rows larger than those of the batch
+        // before may not fit: half as many next time.
+        guard
+            let read = try? snapshot.readAhead(model.record.id, ids, range, bytesMax: bytesMax)
+        else { return nil }
+        cache.keep(read, of: list)
+        return read
     }
 
     private func noteLast() {
@@ -305,7 +349,6 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
 
     private func release(_ batch: Batch) {
-        let cache = context.container.store.rowCache
         cache.unpin(batch.rows.compactMap(\.self))
         cache.unpin(batch.related.rows)
     }

@@ -62,8 +62,9 @@ extension ManagedObjectContext {
     }
 
     /// The list of a request, evaluated once; rows are read in batches of `size` when they are
-    /// touched. From the third batch in a row on, rows behind it come along, as many as the row
-    /// cache keeps.
+    /// touched. From the third batch in a row on, rows behind it come along as bytes: up to twice
+    /// what the row cache may keep (`ContainerOptions.unreferencedRowBytes`), shared by all lists
+    /// of the container; in the view context at most 4,096 rows at a time.
     /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs
     ///   it.
     public func fetchBatched<Entity>(

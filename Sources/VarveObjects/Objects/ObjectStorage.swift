@@ -31,7 +31,7 @@ public struct ObjectStorage: ~Copyable {
 
     @usableFromInline init(
         core: ContextCore,
-        model: EntityModel,
+        model: borrowing EntityModel,
         object: ObjectID,
         state: ObjectState = [],
         token: UInt32 = 0,
@@ -39,7 +39,7 @@ public struct ObjectStorage: ~Copyable {
     ) {
         self.core = core
         // The core's container has it as long as the core lives.
-        unsafe uncountedModel = model
+        unsafe uncountedModel = copy model
         self.object = object
         self.state = state
         self.token = token

@@ -4,6 +4,7 @@
 // - One mutex; nothing is read from the store and no caller's code runs while it is held.
 // - An entry is found by object ID and commit; see RowCacheState for the intervals.
 // - Blob bytes and values outside their rows are never here: a row does not contain them.
+// - What lists read ahead has a lock and a budget of its own.
 
 import Synchronization
 public import VarveBase
@@ -26,6 +27,8 @@ public struct RowCacheStatistics: Hashable, Sendable {
     public var evictions = 0
     /// Objects that at least one context has registered.
     public var registeredObjects = 0
+    /// Bytes of rows that lists have read ahead, not among `bytes`.
+    public var readAheadBytes = 0
 
     /// All zero.
     public init() {}
@@ -34,6 +37,7 @@ public struct RowCacheStatistics: Hashable, Sendable {
 /// The rows that all contexts of a container share. Every call costs O(1) per row.
 public final class RowCache: Sendable {
     private let state: Mutex<RowCacheState>
+    private let ahead = Mutex(RowsAheadShelf())
 
     /// A cache that keeps at most `budgetBytes` of rows that no object pins.
     init(budgetBytes: Int, published: CommitNumber) {
@@ -41,7 +45,11 @@ public final class RowCache: Sendable {
     }
 
     /// Present figures.
-    public var statistics: RowCacheStatistics { state.withLock { $0.statistics } }
+    public var statistics: RowCacheStatistics {
+        var figures = state.withLock { $0.statistics }
+        figures.readAheadBytes = ahead.withLock { $0.byteCount }
+        return figures
+    }
 
     /// Bytes of rows without pins that the cache keeps.
     public var budgetBytes: Int { state.withLock { $0.budget } }
@@ -106,9 +114,61 @@ public final class RowCache: Sendable {
         state.withLock { state in for row in rows { state.unpin(row) } }
     }
 
-    /// Evicts every row that is not pinned, as under memory pressure.
+    /// Evicts every row that is not pinned, and what was read ahead, as under memory pressure.
     public func trim() {
         state.withLock { $0.trim() }
+        ahead.withLock { $0.removeAll() }
+    }
+
+    // MARK: Read ahead
+
+    /// What a list has read ahead, if it is still there.
+    public func rowsAhead(of list: ObjectIdentifier) -> RowsAhead? {
+        ahead.withLock { $0.rows(of: list) }
+    }
+
+    /// Bytes of rows that all lists together may have read ahead: twice those of the row cache. A
+    /// pass over a store that is larger than its caches restores nearly all pages of an entity,
+    /// however many of its rows it wants: half as many passes are half the work.
+    public var readAheadBytesMax: Int {
+        let (twice, overflow) = budgetBytes.multipliedReportingOverflow(by: 2)
+        return overflow ? .max : twice
+    }
+
+    /// Bytes that a list may read ahead: an equal part for each list that has something.
+    public func roomAhead(for list: ObjectIdentifier) -> Int {
+        let budget = readAheadBytesMax
+        return budget / ahead.withLock { $0.count(with: list) }
+    }
+
+    /// Makes room for what a list is about to read ahead.
+    public func makeRoomAhead(_ bytes: Int, for list: ObjectIdentifier) {
+        let budget = readAheadBytesMax
+        ahead.withLock { $0.makeRoom(bytes, for: list, upTo: budget) }
+    }
+
+    /// Keeps what a list has read ahead, in the place of what it read before.
+    public func keep(_ rows: RowsAhead, of list: ObjectIdentifier) {
+        let budget = readAheadBytesMax
+        ahead.withLock { $0.keep(rows, of: list, upTo: budget) }
+    }
+
+    /// Lets go what a list has read ahead.
+    public func dropRowsAhead(of list: ObjectIdentifier) {
+        ahead.withLock { $0.drop(list) }
+    }
+
+    /// Whether more than one in eight of `ids` have no row here. Warms none.
+    public func misses(_ ids: ArraySlice<ObjectID>, at commit: CommitNumber) -> Bool {
+        let most = ids.count / 8
+        var missing = 0
+        return state.withLock { state in
+            for id in ids where !state.has(id, at: commit.rawValue) {
+                missing += 1
+                if missing > most { return true }
+            }
+            return false
+        }
     }
 
     // MARK: For snapshots and the store
@@ -179,6 +239,7 @@ public final class RowCache: Sendable {
     }
 
     func publish(_ commit: CommitNumber, changed: some Collection<ObjectID>, schemaChanged: Bool) {
+        if schemaChanged { ahead.withLock { $0.removeAll() } }
         state.withLock { state in
             if schemaChanged {
                 state.publishSchemaChange(commit.rawValue)

@@ -93,6 +93,9 @@ struct RowCacheState {
 
     private static let findAtOnce = 32
 
+    /// Whether `find` would find one.
+    func has(_ id: ObjectID, at commit: UInt64) -> Bool { index(of: id, at: commit) != Self.none }
+
     private func index(of id: ObjectID, at commit: UInt64) -> Int32 {
         version(heads[id].newest, at: commit)
     }

@@ -164,10 +164,24 @@ enum StoreChecks {
             }
             return
         }
-        let made = try commit(store)
+        var killed = disk
+        let made = try commit(store) { killed = disk.killed() }
         do { try store.close() } catch {}
         guard let commit = made else { return }
         disk.kill()
+        // Right behind the commit, from its own frame; and with the pages written later.
+        try open(killed, with: commit)
+        try open(disk, with: commit)
+        if wasSound {
+            let observer = try StoreObserver.open(disk.location())
+            let report = try observer.verify(level: .full)
+            if let problem = report.problems.first {
+                throw Violation("sound before a commit, not behind it: \(problem)")
+            }
+        }
+    }
+
+    private static func open(_ disk: SimulatedDisk, with commit: CommitNumber) throws {
         do throws(RecordError) {
             let again = try RecordStore.openAsStored(disk.location(), options: options())
             let number = again.engine.snapshot().number
@@ -178,18 +192,16 @@ enum StoreChecks {
         } catch {
             throw Violation("it took commit \(commit.rawValue) and does not open again: \(error)")
         }
-        if wasSound {
-            let observer = try StoreObserver.open(disk.location())
-            let report = try observer.verify(level: .full)
-            if let problem = report.problems.first {
-                throw Violation("sound before a commit, not behind it: \(problem)")
-            }
-        }
     }
 
     /// One commit, a checkpoint, another commit. Gives the first; nil when it was refused.
+    ///
+    /// - Parameter committed: called behind the first.
     @discardableResult
-    static func commit(_ store: RecordStore) throws -> CommitNumber? {
+    static func commit(
+        _ store: RecordStore,
+        committed: () -> Void = {}
+    ) throws -> CommitNumber? {
         let before = store.engine.snapshot().number
         var commit: CommitNumber?
         do {
@@ -197,6 +209,7 @@ enum StoreChecks {
         } catch {
             guard error is RecordError || error is EngineError else { throw error }
         }
+        committed()
         do { try store.engine.checkpoint() } catch {}
         guard let commit else { return nil }
         do { _ = try store.write(author: "again") { try change($0, store) } } catch {}

@@ -28,17 +28,25 @@ private final class EmptyFile: ReadOnlyFile {
 }
 
 @Suite struct TreeTests {
+    /// A node of a tree in memory, and all that it leads to.
+    private static func nodes(below node: TreeNode?) -> [TreeNode] {
+        guard let node else { return [] }
+        return [node] + node.children.flatMap { nodes(below: $0.node) }
+    }
+
     /// Random puts, removals and lookups agree with a sorted array, at several node sizes.
     @Test(arguments: [UInt64(1), 2, 3, 4, 5, 6])
     func treeAgreesWithASortedArray(seed: UInt64) throws {
         var random = SeededGenerator(seed)
         let weight = [256, 512, 1024, 4096].randomElement(using: &random)!
+        let innerWeight = weight / [1, 2, 4].randomElement(using: &random)!
         let keyLength = Int.random(in: 1...12, using: &random)
         let editor = TreeEditor(
             id: TreeID(20),
             stamp: 1,
             loader: noNodes(),
             splitWeight: weight,
+            innerWeight: innerWeight,
             root: .empty
         )
         var model: [[UInt8]: [UInt8]] = [:]
@@ -59,6 +67,11 @@ private final class EmptyFile: ReadOnlyFile {
         }
         let sorted = model.keys.sorted { $0.lexicographicallyPrecedes($1) }
         #expect(editor.root.rows == UInt64(sorted.count))
+        let tooHeavy = Self.nodes(below: editor.root.node).filter {
+            $0.weight > weight && $0.count > ($0.isLeaf ? 1 : 3)
+                || !$0.isLeaf && $0.weight > innerWeight && $0.count > TreeEditor.childrenMin
+        }
+        #expect(tooHeavy.isEmpty)
         var cursor = TreeCursor(editor.tree)
         var position = 0
         var hasEntry = try cursor.first()
@@ -92,6 +105,30 @@ private final class EmptyFile: ReadOnlyFile {
         // Everything goes away again, in random order.
         for key in sorted.shuffled(using: &random) { #expect(try editor.remove(key)) }
         #expect(editor.root.rows == 0 && editor.root.node == nil)
+    }
+
+    /// Keys of a kilobyte that differ at their ends: descending, so that no node is filled from
+    /// behind, and random.
+    @Test("Long keys do not make a deep tree", arguments: [true, false])
+    func longKeys(isDescending: Bool) throws {
+        var random = SeededGenerator(7)
+        let options = EngineOptions()
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: options.nodeWeightMax,
+            innerWeight: options.innerSplitWeight,
+            root: .empty
+        )
+        var numbers = Array(0..<3_000)
+        if isDescending { numbers.reverse() } else { numbers.shuffle(using: &random) }
+        for number in numbers {
+            let end = EngineKeys.object(ObjectID(UInt64(number)))
+            try editor.put([UInt8](repeating: 7, count: 1_000) + end, [])
+        }
+        #expect(editor.root.rows == 3_000)
+        #expect(editor.root.level <= 8, "level \(editor.root.level)")
     }
 
     @Test func objectIDsAreTakenALeafAtATimeInBothDirections() throws {

@@ -44,10 +44,21 @@ private let target: FuzzTarget = {
     let name = getenv("VARVE_FUZZ_TARGET").map { String(cString: $0) } ?? ""
     guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
         let names = FuzzTarget.all.map(\.name).joined(separator: ", ")
-        fatalError("VARVE_FUZZ_TARGET must be one of: \(names)")
+        refuse("VARVE_FUZZ_TARGET must be one of: \(names)")
     }
     return target
 }()
+
+private func say(_ text: String) {
+    print(text)
+    fflush(nil)
+}
+
+/// The way it was called is wrong: no finding.
+private func refuse(_ text: String) -> Never {
+    say(text)
+    exit(2)
+}
 
 /// Called once, before anything else.
 @_cdecl("LLVMFuzzerInitialize")
@@ -65,7 +76,7 @@ public func initialize(
 }
 
 private func write(_ bytes: [UInt8], to path: String) {
-    guard let file = fopen(path, "w") else { fatalError("\(path) cannot be written") }
+    guard let file = fopen(path, "w") else { refuse("\(path) cannot be written") }
     fwrite(bytes, 1, bytes.count, file)
     fclose(file)
 }
@@ -77,7 +88,9 @@ public func testOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     do {
         try target.run(bytes)
     } catch {
-        fatalError("a promise is broken: \(error)")
+        say("a promise is broken: \(error)")
+        // libFuzzer keeps the input of whatever dies by a signal.
+        abort()
     }
     return 0
 }

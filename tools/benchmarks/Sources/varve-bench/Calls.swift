@@ -1,0 +1,72 @@
+// One kind of read, again and again and nothing else, for a profiler that counts calls
+// (`tools/benchmarks/count-calls`).
+
+import ArgumentParser
+import BenchmarkHarness
+import VarveTesting
+
+struct Calls: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "calls",
+        abstract: "Repeats one kind of read, for a profiler that counts calls."
+    )
+
+    enum Kind: String, ExpressibleByArgument, CaseIterable {
+        case point, list, scan
+    }
+
+    @Option(help: "Where the store is, or is made.")
+    var directory: String
+    @Option(help: "Rows of the store.")
+    var rows = 20_000
+    @Option(help: "What is read: point, list or scan; left out, the store is made.")
+    var read: Kind?
+    @Option(help: "How often each row is read.")
+    var passes = 1
+
+    func run() throws {
+        var options = PeerOptions()
+        options.rowCacheBytes = 0
+        let peer = try VarveRecordPeer(directory: directory, options: options)
+        guard let read else {
+            try peer.insert(Item.rows(1...Int64(rows), seed: 1))
+            return try peer.close()
+        }
+        let snapshot = try peer.store.snapshot()
+        let ids = try snapshot.fetchIDs(RecordQuery(entity: peer.entity))
+        // Every page is in memory from here on.
+        var sum = try pass(.scan, snapshot, peer.record, ids)
+        for _ in 0..<passes { sum &+= try pass(read, snapshot, peer.record, ids) }
+        print("\(ids.count) rows, \(passes) passes, sum \(sum)")
+    }
+
+    /// Reads every row once; the sum of their lengths.
+    @inline(never)
+    private func pass(
+        _ kind: Kind,
+        _ snapshot: RecordSnapshot,
+        _ record: RecordEntity,
+        _ ids: [ObjectID]
+    ) throws -> Int {
+        var sum = 0
+        switch kind {
+        case .point:
+            // In an order of no page; a prime that divides no number of rows asked for here.
+            for place in ids.indices {
+                let id = ids[place &* 7_919 % ids.count]
+                _ = try snapshot.withRow(record, id) { _, _, row in sum &+= row.count }
+            }
+        case .list:
+            try snapshot.withRows(record, ids) { _, _, _, row in
+                sum &+= row.count
+                return true
+            }
+        case .scan:
+            try snapshot.forEachRow(record) { _, _, _, row in
+                sum &+= row.count
+                return true
+            }
+        }
+        return sum
+    }
+}
