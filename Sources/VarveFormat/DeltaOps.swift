@@ -111,7 +111,7 @@ public enum DeltaOps {
             switch tag {
             case NewPlace.largeValueTag:
                 let entity = try entity(&reader)
-                let object = ObjectID(try reader.varint("object"))
+                let object = try object(&reader)
                 let column = try reader.varint("column")
                 guard let column = UInt16(exactly: column) else {
                     throw reader.error("column", "\(column)", "at most 65535")
@@ -144,17 +144,17 @@ public enum DeltaOps {
         switch tag {
         case DeltaOperation.insertTag:
             let entity = try entity(&reader)
-            let object = ObjectID(try reader.varint("object"))
+            let object = try object(&reader)
             let row = try reader.sizedBytes("row", limit: reader.remaining)
             return .insert(entity: entity, object: object, row: row)
         case DeltaOperation.updateTag:
             let entity = try entity(&reader)
-            let object = ObjectID(try reader.varint("object"))
+            let object = try object(&reader)
             let patch = try reader.sizedBytes("patch", limit: reader.remaining)
             return .update(entity: entity, object: object, patch: patch)
         case DeltaOperation.deleteTag:
             let entity = try entity(&reader)
-            return .delete(entity: entity, object: ObjectID(try reader.varint("object")))
+            return .delete(entity: entity, object: try object(&reader))
         case DeltaOperation.putTag:
             let tree = try tree(&reader)
             let key = try reader.sizedBytes("key", limit: keyBytesMax)
@@ -166,6 +166,15 @@ public enum DeltaOps {
         default:
             throw reader.error("operation", "\(tag)", "1 to 5")
         }
+    }
+
+    /// Object IDs are below this: what counts on from one never overflows.
+    public static let objectsEnd: UInt64 = 1 << 62
+
+    private static func object(_ reader: inout ByteReader) throws(FormatError) -> ObjectID {
+        let number = try reader.varint("object")
+        guard number < objectsEnd else { throw reader.error("object", "\(number)", "below 2^62") }
+        return ObjectID(number)
     }
 
     private static func entity(_ reader: inout ByteReader) throws(FormatError) -> EntityID {

@@ -91,11 +91,11 @@ public struct ChangedObjects: Hashable, Sendable {
     public var entity: EntityID
     /// What happened to them.
     public var kind: RowChangeKind
-    /// Which, ascending.
-    public var objects: [ObjectID]
+    /// Which.
+    public var objects: ObjectIDSet
 
     /// Joins the fields.
-    public init(entity: EntityID, kind: RowChangeKind, objects: [ObjectID]) {
+    public init(entity: EntityID, kind: RowChangeKind, objects: ObjectIDSet) {
         self.entity = entity
         self.kind = kind
         self.objects = objects
@@ -107,25 +107,17 @@ public struct ChangedObjects: Hashable, Sendable {
         for list in lists {
             writer.varint(UInt64(list.entity.rawValue))
             writer.u8(list.kind.rawValue)
-            var runs: [(first: UInt64, count: UInt64)] = []
-            for object in list.objects {
-                if let last = runs.last, last.first + last.count == object.rawValue {
-                    runs[runs.count - 1].count += 1
-                } else {
-                    runs.append((object.rawValue, 1))
-                }
-            }
-            writer.count(runs.count)
+            writer.count(list.objects.runs.count)
             var end: UInt64 = 0
-            for run in runs {
+            for run in list.objects.runs {
                 writer.varint(run.first - end)
-                writer.varint(run.count)
-                end = run.first + run.count
+                writer.varint(run.last - run.first + 1)
+                end = run.last &+ 1
             }
         }
     }
 
-    /// The most objects that a reader unfolds: 512 MiB of IDs.
+    /// The most objects of one commit: a reader goes through them one by one.
     public static let objectsMax: UInt64 = 1 << 26
 
     /// Reads the lists of one commit; `limit` bounds the objects in all (the operation count).
@@ -142,7 +134,7 @@ public struct ChangedObjects: Hashable, Sendable {
             guard let entity = UInt16(exactly: entity), let kind = RowChangeKind(rawValue: kindByte)
             else { throw reader.error("changed objects", "kind \(kindByte)", "1 to 3") }
             let runCount = try reader.count("run count", limit: reader.remaining / 2)
-            var objects: [ObjectID] = []
+            var objects = ObjectIDSet()
             var end: UInt64 = 0
             for _ in 0..<runCount {
                 let gap = try reader.varint("gap")
@@ -150,12 +142,14 @@ public struct ChangedObjects: Hashable, Sendable {
                 let (first, overflow) = end.addingReportingOverflow(gap)
                 let (last, tooLong) = first.addingReportingOverflow(length)
                 let (sum, tooMany) = total.addingReportingOverflow(length)
-                guard !overflow, !tooLong, !tooMany, sum <= min(limit, objectsMax) else {
+                guard !overflow, !tooLong, !tooMany, last <= DeltaOps.objectsEnd,
+                    sum <= min(limit, objectsMax)
+                else {
                     throw reader.error("run", "too many objects", "at most \(limit)")
                 }
                 total = sum
                 end = last
-                for object in first..<last { objects.append(ObjectID(object)) }
+                if first < last { objects.append(first, through: last - 1) }
             }
             lists.append(ChangedObjects(entity: EntityID(entity), kind: kind, objects: objects))
         }

@@ -5,10 +5,8 @@ public import VarveEngine
 internal import VarveFormat
 
 extension CommitChanges {
-    /// Calls `body` for each changed object: entity, object, whether its row is gone.
-    public func forEachObject(_ body: (EntityID, ObjectID, Bool) -> Void) {
-        for group in objects {
-            for object in group.objects { body(group.entity, object, group.kind == .deleted) }
-        }
+    /// Calls `body` for the changed objects: entity, objects, whether their rows are gone.
+    public func forEachGroup(_ body: (EntityID, ObjectIDSet, Bool) -> Void) {
+        for group in objects { body(group.entity, group.objects, group.kind == .deleted) }
     }
 }

@@ -39,10 +39,10 @@ final class StoreDelegate: EngineDelegate {
 
     func willPublish(_ changes: CommitChanges) {
         // An inserted row cannot be in the cache, and no older commit has it.
-        let changed = changes.objects.lazy.filter { $0.kind != .inserted }
+        let changed = changes.objects.filter { $0.kind != .inserted }
         rowCache.publish(
             changes.number,
-            changed: changed.flatMap(\.objects),
+            changed: changed.map(\.objects),
             schemaChanged: changes.schemaChanged || changes.isUnknown
         )
         for handler in observers.withLock({ $0.handlers }) { handler.call(changes) }

@@ -325,6 +325,32 @@ import VarveIO
         #expect(ValueHeader.blobEntity == EntityID(65535))
     }
 
+    /// Whoever counts on from an object must not overflow.
+    @Test func objectsEndBelowTwoToThe62() throws {
+        let end = UInt64(1) << 62
+        for (number, isSound) in [(end - 1, true), (end, false), (.max, false)] {
+            let object = ObjectID(number)
+            for operation in [
+                DeltaOperation.insert(entity: EntityID(1), object: object, row: []),
+                .update(entity: EntityID(1), object: object, patch: []),
+                .delete(entity: EntityID(1), object: object),
+            ] {
+                var writer = ByteWriter()
+                DeltaOps.append(operation, to: &writer)
+                var reader = ByteReader(writer.bytes)
+                let found = try? DeltaOps.decodeOperation(&reader)
+                #expect((found != nil) == isSound, "\(operation)")
+            }
+            var set = ObjectIDSet([ObjectID(7)])
+            set.append(number, through: number)
+            let list = ChangedObjects(entity: EntityID(1), kind: .deleted, objects: set)
+            var writer = ByteWriter()
+            ChangedObjects.append([list], to: &writer)
+            var reader = ByteReader(writer.bytes)
+            #expect(isSound == ((try? ChangedObjects.decode(&reader, limit: 9)) == [list]))
+        }
+    }
+
     /// Random bytes into every decoder of the log: an error or a value, never a trap.
     @Test(arguments: [UInt64(41), 42])
     func hostileBytes(seed: UInt64) throws {

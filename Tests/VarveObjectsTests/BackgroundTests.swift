@@ -227,6 +227,26 @@ import VarveObjects
         #expect(fault.isDeleted && fault.title == "item 2")
     }
 
+    /// A commit that changed more objects than a context has is held against those it has.
+    @Test func aLargeCommitMeetsFewObjects() throws {
+        let container = try memory()
+        let ids = try makeItems(200, in: container)
+        let context = container.newContext()
+        let items = try [3, 4, 5, 6].map { try #require(try context.existingObject(with: ids[$0])) }
+        #expect(items.map(\.title) == ["item 3", "item 4", "item 5", "item 6"])
+        let other = container.newContext()
+        for item in try other.fetch(Item.all) where item.number != 6 { item.title = "theirs" }
+        try other.save()
+        for id in ids[4...5] { other.delete(try other.object(with: id)) }
+        try other.save()
+        // The last change of each counts.
+        for item in try other.fetch(Item.all) where item.number != 6 { item.title = "again" }
+        try other.save()
+        context.advance()
+        #expect(items.map(\.title) == ["again", "item 4", "item 5", "item 6"])
+        #expect(items.map(\.isDeleted) == [false, true, true, false])
+    }
+
     @MainActor @Test func observationTellsOfEdits() throws {
         let container = try memory()
         let view = container.viewContext

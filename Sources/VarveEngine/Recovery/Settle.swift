@@ -222,7 +222,7 @@ struct ChangeMerge {
         kinds.keys.sorted().flatMap { entity in
             let objects = kinds[entity] ?? [:]
             return [RowChangeKind.inserted, .updated, .deleted].compactMap { kind in
-                let ids = objects.filter { $0.value == kind }.keys.sorted()
+                let ids = ObjectIDSet(objects.lazy.filter { $0.value == kind }.map(\.key))
                 return ids.isEmpty
                     ? nil : ChangedObjects(entity: entity, kind: kind, objects: ids)
             }

@@ -39,9 +39,9 @@ public final class WriteTransaction {
     private var rowsAscend = true
 
     private struct EntityChanges {
-        var inserted: [ObjectID] = []
-        var updated: [ObjectID] = []
-        var deleted: [ObjectID] = []
+        var inserted = ObjectIDCollector()
+        var updated = ObjectIDCollector()
+        var deleted = ObjectIDCollector()
     }
 
     init(
@@ -128,14 +128,15 @@ public final class WriteTransaction {
 
     /// Adds a row in the encoding of `RowCoding`, large values inside.
     ///
-    /// - Throws: `invalid` when the object exists or a row names an unknown blob, `damaged`,
-    ///   `ioFailed`.
+    /// - Throws: `invalid` when the object exists, its ID is 2^62 or above, or a row names an
+    ///   unknown blob; `damaged`, `ioFailed`.
     /// - Complexity: O(log n) for the row and for each index entry.
     public func insert(
         _ entity: EntityID,
         _ object: ObjectID,
         row: [UInt8]
     ) throws(EngineError) {
+        try check(object)
         let (stored, moved) = try format { () throws(FormatError) in
             try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
         }
@@ -157,12 +158,19 @@ public final class WriteTransaction {
         if facts.hasBlobs || facts.largestBody > options.inlineValueBytesMax {
             return try insert(entity, object, row: row)
         }
+        try check(object)
         try change { () throws(EngineError) in try editor.insertPlain(entity, object, row: row) }
         noteInserted(entity, object, row)
     }
 
+    private func check(_ object: ObjectID) throws(EngineError) {
+        guard object.rawValue < DeltaOps.objectsEnd else {
+            throw EngineError(.invalid, "object \(object.rawValue) is outside of the IDs: 2^62")
+        }
+    }
+
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
-        changes[entity, default: EntityChanges()].inserted.append(object)
+        changes[entity, default: EntityChanges()].inserted.add(object)
         log(.insert(entity: entity, object: object, row: row))
     }
 
@@ -190,7 +198,7 @@ public final class WriteTransaction {
                 try editor.update(entity, object, patch: parsed, moved: moved)
             }
         }
-        changes[entity, default: EntityChanges()].updated.append(object)
+        changes[entity, default: EntityChanges()].updated.add(object)
         log(.update(entity: entity, object: object, patch: stored))
     }
 
@@ -220,7 +228,7 @@ public final class WriteTransaction {
     }
 
     private func noteDeleted(_ entity: EntityID, _ object: ObjectID) {
-        changes[entity, default: EntityChanges()].deleted.append(object)
+        changes[entity, default: EntityChanges()].deleted.add(object)
         deleteCount += 1
         log(.delete(entity: entity, object: object))
     }
@@ -417,31 +425,38 @@ public final class WriteTransaction {
     func changedObjects() throws(EngineError) -> [ChangedObjects] {
         var lists: [ChangedObjects] = []
         for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
-            if change.updated.isEmpty && change.deleted.isEmpty {
-                // Only new objects, each of them once: an import.
-                let objects = change.inserted.sorted()
-                lists.append(ChangedObjects(entity: entity, kind: .inserted, objects: objects))
-                continue
-            }
-            var inserted = Set(change.inserted)
-            var deleted = Set(change.deleted)
-            var updated = Set(change.updated).subtracting(inserted).subtracting(deleted)
+            var change = change
+            var inserted = change.inserted.finish()
+            var deleted = change.deleted.finish()
+            var updated = change.updated.finish().subtracting(inserted).subtracting(deleted)
             // What was both inserted and deleted here: only before and after count.
-            for object in inserted.intersection(deleted) {
+            let both = inserted.intersection(deleted)
+            if !both.isEmpty {
+                var kinds: [RowChangeKind: ObjectIDCollector] = [:]
                 let tree = try editor.rowTree(entity)
-                let before = try editor.baseTree(tree).row(object) != nil
-                let after = try editor.tree(tree).row(object) != nil
-                if before || !after { inserted.remove(object) }
-                if !before || after { deleted.remove(object) }
-                if before && after { updated.insert(object) }
+                let (old, new) = (editor.baseTree(tree), try editor.tree(tree))
+                for object in both {
+                    let kind: RowChangeKind
+                    switch (try old.row(object) != nil, try new.row(object) != nil) {
+                    case (false, false): continue
+                    case (false, true): kind = .inserted
+                    case (true, true): kind = .updated
+                    case (true, false): kind = .deleted
+                    }
+                    kinds[kind, default: ObjectIDCollector()].add(object)
+                }
+                func found(_ kind: RowChangeKind) -> ObjectIDSet {
+                    kinds[kind]?.finish() ?? ObjectIDSet()
+                }
+                inserted = inserted.subtracting(both).union(found(.inserted))
+                updated = updated.union(found(.updated))
+                deleted = deleted.subtracting(both).union(found(.deleted))
             }
-            let parts: [(RowChangeKind, Set<ObjectID>)] = [
+            let parts: [(RowChangeKind, ObjectIDSet)] = [
                 (.inserted, inserted), (.updated, updated), (.deleted, deleted),
             ]
             for (kind, objects) in parts where !objects.isEmpty {
-                lists.append(
-                    ChangedObjects(entity: entity, kind: kind, objects: objects.sorted())
-                )
+                lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
             }
         }
         return lists

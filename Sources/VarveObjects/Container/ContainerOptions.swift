@@ -16,8 +16,9 @@ public struct ContainerOptions: Sendable {
     /// Whether a store may be opened for writing that others than the user of this process may
     /// write. Whoever may write to a store can change any of it unnoticed.
     public var allowsForeignWriters: Bool
-    /// Changed objects of recent commits that are remembered for contexts that lag behind. A
-    /// context that lags further looks at each of its objects when it moves on.
+    /// Changed objects of recent commits that are remembered for contexts that lag behind;
+    /// consecutive ones of a commit count as one. A context that lags further looks at each of its
+    /// objects when it moves on.
     public var rememberedChanges: Int
     /// Threads that `performBackgroundTask` works on at most.
     public var backgroundThreads: Int

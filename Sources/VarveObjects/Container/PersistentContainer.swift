@@ -413,10 +413,10 @@ public final class PersistentContainer: Sendable {
 }
 
 extension CommitChanges {
-    var objectChanges: [ObjectChange] {
-        var changes: [ObjectChange] = []
-        forEachObject { entity, object, isDeletion in
-            changes.append(ObjectChange(entity: entity, object: object, isDeletion: isDeletion))
+    var objectChanges: [ObjectChanges] {
+        var changes: [ObjectChanges] = []
+        forEachGroup { entity, objects, isDeletion in
+            changes.append(ObjectChanges(entity: entity, objects: objects, isDeletion: isDeletion))
         }
         return changes
     }

@@ -30,17 +30,18 @@ final class PinTable: Sendable {
     var oldest: CommitNumber? { state.withLock { $0.commits.values.min() } }
 }
 
-/// One object that a commit changed.
-struct ObjectChange: Hashable, Sendable {
+/// Objects of an entity that a commit changed, or deleted.
+struct ObjectChanges: Sendable {
     var entity: EntityID
-    var object: ObjectID
+    var objects: ObjectIDSet
     var isDeletion: Bool
 }
 
 /// The changes of recent commits.
 final class CommitFeed: Sendable {
     private struct State {
-        var commits: [(number: CommitNumber, changes: [ObjectChange])] = []
+        var commits: [(number: CommitNumber, changes: [ObjectChanges], runs: Int)] = []
+        /// Runs of consecutive objects in all of them: what they cost.
         var total = 0
         /// Commits up to this one are not in the list.
         var droppedThrough: CommitNumber
@@ -55,18 +56,19 @@ final class CommitFeed: Sendable {
     }
 
     /// Adds a commit; drops those that every context has seen.
-    func append(_ number: CommitNumber, _ changes: [ObjectChange], seenByAll: CommitNumber?) {
+    func append(_ number: CommitNumber, _ changes: [ObjectChanges], seenByAll: CommitNumber?) {
         state.withLock { state in
             guard number > state.newest else { return }
             state.newest = number
-            state.commits.append((number, changes))
-            state.total += changes.count
+            let runs = changes.reduce(0) { $0 + $1.objects.runs.count }
+            state.commits.append((number, changes, runs))
+            state.total += runs
             let limit = seenByAll ?? number
             while let first = state.commits.first,
                 first.number <= limit || state.total > changesMax
             {
                 state.commits.removeFirst()
-                state.total -= first.changes.count
+                state.total -= first.runs
                 state.droppedThrough = first.number
             }
         }
@@ -87,7 +89,7 @@ final class CommitFeed: Sendable {
 
     /// What the commits behind `after` and up to `through` changed, in their order. Nil: not known
     /// any more, or not yet.
-    func changes(after: CommitNumber, through: CommitNumber) -> [ObjectChange]? {
+    func changes(after: CommitNumber, through: CommitNumber) -> [ObjectChanges]? {
         state.withLock { state in
             guard after >= state.droppedThrough, through <= state.newest else { return nil }
             return state.commits.filter { $0.number > after && $0.number <= through }

@@ -30,12 +30,9 @@ extension ManagedObjectContext {
         guard newer.number > older.number else { return }
         var stale: [EntityID: [ObjectID]] = [:]
         if let changes = container.feed.changes(after: older.number, through: newer.number) {
-            var last: [ObjectID: ObjectChange] = [:]
-            for change in changes where !own.contains(change.object) {
-                last[change.object] = change
-            }
-            for (id, change) in last.sorted(by: { $0.key < $1.key }) {
-                guard let object = registered(id) else { continue }
+            for (object, change) in touched(by: changes) {
+                let id = object.storage.object
+                if own.contains(id) { continue }
                 if change.isDeletion {
                     loseRow(of: object)
                 } else if !object.isFault {
@@ -61,6 +58,31 @@ extension ManagedObjectContext {
             replaceRows(entity, ids, from: newer)
         }
         announceChangedLists(watched)
+    }
+
+    /// The registered objects that `changes` name, by ID, each with the last change that does.
+    ///
+    /// - Complexity: O(n log n), n the objects here or the changes, whichever are fewer: an import
+    ///   of a million rows costs a context with a few objects next to nothing.
+    private func touched(
+        by changes: [ObjectChanges]
+    ) -> [(object: any ManagedObject, change: ObjectChanges)] {
+        var last: [ObjectID: (object: any ManagedObject, change: ObjectChanges)] = [:]
+        if changes.reduce(0, { $0 + $1.objects.count }) <= core.registry.count {
+            for change in changes {
+                for id in change.objects {
+                    if let object = registered(id) { last[id] = (object, change) }
+                }
+            }
+        } else {
+            for object in livingObjects {
+                let id = object.storage.object
+                if let change = changes.last(where: { $0.objects.contains(id) }) {
+                    last[id] = (object, change)
+                }
+            }
+        }
+        return last.sorted(by: { $0.key < $1.key }).map(\.value)
     }
 
     /// The row is gone in the newer commit: last values stay, and `isDeleted` is true.

@@ -238,7 +238,7 @@ public final class RowCache: Sendable {
         }
     }
 
-    func publish(_ commit: CommitNumber, changed: some Collection<ObjectID>, schemaChanged: Bool) {
+    func publish(_ commit: CommitNumber, changed: [ObjectIDSet], schemaChanged: Bool) {
         if schemaChanged { ahead.withLock { $0.removeAll() } }
         state.withLock { state in
             if schemaChanged {

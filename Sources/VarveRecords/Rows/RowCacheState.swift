@@ -187,22 +187,38 @@ struct RowCacheState {
 
     /// Closes the intervals of the rows that a commit changes. Called before the commit can be
     /// seen.
-    mutating func publish(_ commit: UInt64, changed: some Collection<ObjectID>) {
+    mutating func publish(_ commit: UInt64, changed: [ObjectIDSet]) {
         published = max(published, commit)
-        if changed.count + recent.count > Self.recentMax {
+        let count = changed.reduce(0) { $0 + $1.count }
+        if count + recent.count > Self.recentMax {
             recent.removeAll()
             knownSince = commit
         }
-        let remembers = changed.count <= Self.recentMax
-        for id in changed {
-            if remembers { recent[id] = commit }
-            let index = heads[id].newest
-            guard index != Self.none, slots[Int(index)].until > commit else { continue }
-            slots[Int(index)].until = commit
-            if slots[Int(index)].pins == 0 {
-                unlink(index)
-                linkCold(index)
+        if count <= Self.recentMax {
+            for ids in changed {
+                for id in ids {
+                    recent[id] = commit
+                    end(heads[id].newest, at: commit)
+                }
             }
+        } else {
+            // All savers wait for this: it takes as long as the cache is large, not the commit.
+            for index in slots.indices {
+                guard let id = slots[index].row?.id else { continue }
+                if changed.contains(where: { $0.contains(id) }) {
+                    end(heads[id].newest, at: commit)
+                }
+            }
+        }
+    }
+
+    /// The newest version of a row is not valid from `commit` on.
+    private mutating func end(_ index: Int32, at commit: UInt64) {
+        guard index != Self.none, slots[Int(index)].until > commit else { return }
+        slots[Int(index)].until = commit
+        if slots[Int(index)].pins == 0 {
+            unlink(index)
+            linkCold(index)
         }
     }
 

@@ -165,6 +165,31 @@ import VarveEngine
         #expect(after.cachedRow(entity.id, rows[0]) != nil)
     }
 
+    @Test func `A commit larger than what is remembered ends just the rows that it changed`() throws
+    {
+        let count = RowCacheState.recentMax + 100
+        let (store, city, ids) = try world(count)
+        let old = try store.snapshot()
+        let rows = try [0, 1, count - 2, count - 1].map { index in
+            try #require(try old.row(city.id, ids[index], pin: true))
+        }
+        _ = try store.write { transaction in
+            for id in ids[1..<count - 1] {
+                try transaction.update(city.id, id, city.values([("name", .text("new"))]))
+            }
+        }
+        let new = try store.snapshot()
+        let reads = store.statistics.storeReads
+        let found = try [0, 1, count - 2, count - 1].map { index in
+            try #require(try new.row(city.id, ids[index], pin: true))
+        }
+        #expect(zip(rows, found).map { $0 === $1 } == [true, false, false, true])
+        #expect(store.statistics.storeReads == reads + 2)
+        // The older commit still has its own.
+        #expect(try #require(try old.row(city.id, ids[1])) === rows[1])
+        for row in rows + found { store.rowCache.unpin(row) }
+    }
+
     @Test
     func `A row filled from an older commit holds for that commit only when it changed since`()
         throws

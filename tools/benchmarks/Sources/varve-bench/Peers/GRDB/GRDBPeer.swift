@@ -149,14 +149,11 @@ extension DatabasePool {
     /// A pool whose commits are durable, with usual or best settings.
     static func durable(path: String, _ options: PeerOptions) throws -> DatabasePool {
         var configuration = Configuration()
-        if options.tuning == .best {
-            configuration.prepareDatabase { database in
-                try database.execute(
-                    sql: """
-                        PRAGMA mmap_size=8589934592;
-                        PRAGMA cache_size=-\(options.cacheBytes / 1024);
-                        """
-                )
+        configuration.prepareDatabase { database in
+            let cache = options.cacheBytes / 1024
+            try database.execute(sql: "PRAGMA cache_size=-\(cache)")
+            if options.tuning == .best {
+                try database.execute(sql: "PRAGMA mmap_size=8589934592")
             }
         }
         let pool = try DatabasePool(path: path, configuration: configuration)

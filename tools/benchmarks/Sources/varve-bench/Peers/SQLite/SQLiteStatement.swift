@@ -25,13 +25,15 @@ final class SQLiteConnection {
         self.handle = handle
     }
 
-    /// Durable commits in a write-ahead log, with usual or best settings.
+    /// Durable commits in a write-ahead log, with usual or best settings. The cache is as large as
+    /// everybody's: SQLite's own 2 MB would compare caches, not stores.
     func configure(_ options: PeerOptions) throws {
         try execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        try execute("PRAGMA cache_size=-\(options.cacheBytes / 1024)")
         guard options.tuning == .best else { return }
         try execute(
             """
-            PRAGMA mmap_size=8589934592; PRAGMA cache_size=-\(options.cacheBytes / 1024);
+            PRAGMA mmap_size=8589934592;
             PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=16384;
             """
         )
