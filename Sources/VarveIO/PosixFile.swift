@@ -75,6 +75,20 @@ public final class PosixFile: StoreFile {
         }
     }
 
+    /// Reads `count` bytes into the front of `buffer`, fewer only where the file ends.
+    public func read(
+        at offset: FileOffset,
+        count: Int,
+        into buffer: inout [UInt8]
+    ) throws(IOError) -> Int {
+        var bytes: [UInt8] = []
+        swap(&bytes, &buffer)
+        defer { swap(&bytes, &buffer) }
+        return try descriptor.use { number throws(IOError) in
+            try SystemCalls.read(number, offset.rawValue, count, into: &bytes, name)
+        }
+    }
+
     /// Writes all bytes.
     public func write(_ bytes: [UInt8], at offset: FileOffset) throws(IOError) {
         try descriptor.use { number throws(IOError) in

@@ -13,6 +13,13 @@ public protocol ReadOnlyFile: AnyObject, Sendable {
     var name: String { get }
     /// Reads `count` bytes, fewer only where the file ends. The caller bounds `count`.
     func read(at offset: FileOffset, count: Int) throws(IOError) -> [UInt8]
+    /// The same into the front of `buffer`, which has room for them: no allocation where the file
+    /// can do without. Returns how many bytes were read.
+    func read(
+        at offset: FileOffset,
+        count: Int,
+        into buffer: inout [UInt8]
+    ) throws(IOError) -> Int
     /// Bytes in the file now.
     func size() throws(IOError) -> UInt64
     /// Which file this is.
@@ -22,6 +29,19 @@ public protocol ReadOnlyFile: AnyObject, Sendable {
     func adviseDontNeed()
     /// Ends the use of the file; later calls throw `closed`. Calls under way end first.
     func close()
+}
+
+extension ReadOnlyFile {
+    /// Reads, and copies.
+    public func read(
+        at offset: FileOffset,
+        count: Int,
+        into buffer: inout [UInt8]
+    ) throws(IOError) -> Int {
+        let bytes = try read(at: offset, count: count)
+        buffer.replaceSubrange(0..<bytes.count, with: bytes)
+        return bytes.count
+    }
 }
 
 /// One open file.

@@ -91,30 +91,54 @@ enum SystemCalls {
         let start = try position(offset, count, "read", name)
         guard count > 0 else { return [] }
         var failure: Int32 = 0
-        // Each call writes at most what is left of the capacity; the count is what was written.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = 0
             guard let base = buffer.baseAddress else { return }
-            while filled < count {
-                let got = unsafe pread(
-                    descriptor,
-                    base + filled,
-                    count - filled,
-                    start + off_t(filled)
-                )
-                let code = errno
-                if got > 0 {
-                    filled += got
-                } else if got == 0 {
-                    return
-                } else if code != EINTR {
-                    failure = code
-                    return
-                }
-            }
+            unsafe (filled, failure) = fill(base, count, descriptor, start)
         }
         if failure != 0 { throw error(failure, "read", name, offset) }
         return bytes
+    }
+
+    /// The same into the front of `buffer`, which must have room.
+    static func read(
+        _ descriptor: Int32,
+        _ offset: UInt64,
+        _ count: Int,
+        into buffer: inout [UInt8],
+        _ name: String
+    ) throws(IOError) -> Int {
+        precondition(count <= buffer.count, "room for what is read")
+        let start = try position(offset, count, "read", name)
+        // The buffer lives for the closure, and has room by the first line.
+        let (filled, failure) = unsafe buffer.withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return (0, Int32(0)) }
+            return unsafe fill(base, count, descriptor, start)
+        }
+        if failure != 0 { throw error(failure, "read", name, offset) }
+        return filled
+    }
+
+    /// Reads up to `count` bytes to `base`. Each call writes at most what is left of them.
+    private static func fill(
+        _ base: UnsafeMutableRawPointer,
+        _ count: Int,
+        _ descriptor: Int32,
+        _ start: off_t
+    ) -> (filled: Int, failure: Int32) {
+        var filled = 0
+        while filled < count {
+            let place = start + off_t(filled)
+            let got = unsafe pread(descriptor, base + filled, count - filled, place)
+            let code = errno
+            if got > 0 {
+                filled += got
+            } else if got == 0 {
+                break
+            } else if code != EINTR {
+                return (filled, code)
+            }
+        }
+        return (filled, 0)
     }
 
     static func write(

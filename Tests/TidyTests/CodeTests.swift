@@ -25,6 +25,7 @@ import Testing
         "Sources/VarveEngine/Tree/NodeView.swift",
         "Sources/VarveEngine/Tree/LeafDecoding.swift",
         "Sources/VarveEngine/Tree/NodeTable.swift",
+        "Sources/VarveEngine/Tree/NodeBlocks.swift",
         "Sources/VarveEngine/Tree/NodeStore.swift",
         "Sources/VarveEngine/Tree/ReaderEpochs.swift",
         "Sources/VarveEngine/Tree/Tree.swift",

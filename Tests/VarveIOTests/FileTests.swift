@@ -54,6 +54,26 @@ import VarveIO
     }
 
     @Test(arguments: Implementation.allCases)
+    func readingIntoABuffer(_ implementation: Implementation) throws {
+        try implementation.withDirectory { directory in
+            let file = try directory.create("a", [1, 2, 3, 4, 5])
+            var buffer = [UInt8](repeating: 9, count: 6)
+            #expect(try file.read(at: FileOffset(1), count: 3, into: &buffer) == 3)
+            #expect(buffer == [2, 3, 4, 9, 9, 9])
+            // What is behind the end of the file stays as it was.
+            #expect(try file.read(at: FileOffset(3), count: 6, into: &buffer) == 2)
+            #expect(buffer == [4, 5, 4, 9, 9, 9])
+            #expect(try file.read(at: FileOffset(5), count: 6, into: &buffer) == 0)
+            #expect(try file.read(at: FileOffset(0), count: 0, into: &buffer) == 0)
+            file.close()
+            #expect(throws: IOError.self) {
+                try file.read(at: FileOffset(0), count: 2, into: &buffer)
+            }
+            #expect(buffer == [4, 5, 4, 9, 9, 9])
+        }
+    }
+
+    @Test(arguments: Implementation.allCases)
     func gapsAndCutsReadAsZeros(_ implementation: Implementation) throws {
         try implementation.withDirectory { directory in
             let file = try directory.create("a", [1, 2, 3])

@@ -46,6 +46,25 @@ struct LogReader: Sendable {
         try frame(address, kind: kind, bytes: bytes(of: address, kind: kind))
     }
 
+    /// The same, in the buffer if the frame fits in it.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    func frame(
+        _ address: PageAddress,
+        kind: FrameKind,
+        in buffer: consuming [UInt8]
+    ) throws(EngineError) -> FrameBytes {
+        let count = FrameHeader.length + Int(address.storedLength)
+        guard count <= buffer.count else { return try frame(address, kind: kind) }
+        let found: Int
+        do throws(IOError) {
+            found = try file.read(at: address.offset, count: count, into: &buffer)
+        } catch {
+            throw .io(error)
+        }
+        return try frame(address, kind: kind, bytes: buffer, count: found)
+    }
+
     /// The bytes of the frame that `address` names, not checked yet.
     ///
     /// - Throws: `damaged`, `ioFailed`.
@@ -59,12 +78,18 @@ struct LogReader: Sendable {
 
     /// The frame that `address` names, of bytes that were read there.
     ///
+    /// - Parameter found: how many of them were read; nil: all.
     /// - Throws: `damaged`.
     func frame(
         _ address: PageAddress,
         kind: FrameKind,
-        bytes: [UInt8]
+        bytes: [UInt8],
+        count found: Int? = nil
     ) throws(EngineError) -> FrameBytes {
+        // Nothing behind them is looked at.
+        guard (found ?? bytes.count) >= FrameHeader.length else {
+            throw .damaged("the file ends inside a frame", place: address.offset)
+        }
         let count = FrameHeader.length + Int(address.storedLength)
         let header: FrameHeader
         do throws(FormatError) {
@@ -73,7 +98,7 @@ struct LogReader: Sendable {
             throw .damaged(error, place: address.offset)
         }
         guard header.kind == kind, header.storedLength == address.storedLength,
-            header.payloadHash == address.payloadHash, bytes.count == count
+            header.payloadHash == address.payloadHash, (found ?? bytes.count) == count
         else {
             throw .damaged(
                 "frame \(address.offset.frameName) is not the one its parent names",

@@ -50,11 +50,8 @@ enum LeafDecoding {
             isCompressed || header.rawLength == header.storedLength
         else { return nil }
         let slots = count * TreeNode.slotSize
-        // 8 bytes more: heads of short keys are loaded as one word.
-        let block = UnsafeMutableRawPointer.allocate(
-            byteCount: slots + bodyCount + 8,
-            alignment: 16
-        )
+        let capacity = slots + bodyCount
+        let block = unsafe TreeNode.block(capacity)
         let body = unsafe UnsafeMutableRawBufferPointer(start: block + slots, count: bodyCount)
         // What lies behind the body is read with the last key's word, and masked out.
         unsafe (block + slots + bodyCount).storeBytes(of: 0, as: UInt64.self)
@@ -66,20 +63,20 @@ enum LeafDecoding {
         }
         guard isRestored, let parts = unsafe Parts(block, count, UnsafeRawBufferPointer(body))
         else {
-            unsafe block.deallocate()
+            unsafe TreeNode.free(block, capacity)
             return nil
         }
         if parts.prefix > 0, parts.hasLongKeys {
-            defer { unsafe block.deallocate() }
+            defer { unsafe TreeNode.free(block, capacity) }
             return unsafe unfolded(block, count, slots, parts)
         }
         guard let live = unsafe layOut(block, count, slots, parts) else {
-            unsafe block.deallocate()
+            unsafe TreeNode.free(block, capacity)
             return nil
         }
         return unsafe TreeNode(
             leaf: block,
-            capacity: slots + bodyCount,
+            capacity: capacity,
             heapStart: slots,
             live: live,
             count: count
@@ -218,7 +215,7 @@ enum LeafDecoding {
             return nil
         }
         let capacity = slots + prefixes.partialValue + parts.keyBytes + parts.valueBytes
-        let block = UnsafeMutableRawPointer.allocate(byteCount: capacity + 8, alignment: 16)
+        let block = unsafe TreeNode.block(capacity)
         let body = unsafe source + slots
         var live = parts.valueBytes
         var suffix = parts.keys
@@ -255,7 +252,7 @@ enum LeafDecoding {
             suffix += keyCount - parts.prefix
             valueAt += valueCount
             guard unsafe index == 0 || ascends(block, index, head) else {
-                unsafe block.deallocate()
+                unsafe TreeNode.free(block, capacity)
                 return nil
             }
         }

@@ -317,7 +317,8 @@ internal import VarveFormat
         tree: TreeID,
         level: Int
     ) throws(EngineError) -> TreeNode {
-        let frame = try log.frame(address, kind: .page)
+        let frame = try log.frame(address, kind: .page, in: ReadBuffers.take())
+        defer { ReadBuffers.give(frame.bytes) }
         do throws(FormatError) {
             return try PageCoding.node(frame, tree: tree, level: level)
         } catch {

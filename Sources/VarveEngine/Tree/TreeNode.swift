@@ -51,7 +51,7 @@ struct ChildPointer {
         unsafe self.capacity = capacity
         unsafe heapStart = capacity
         unsafe words = NodeView(
-            base: .allocate(byteCount: capacity, alignment: 16),
+            base: Self.block(capacity),
             children: nil,
             childCount: 0,
             count: 0,
@@ -86,11 +86,11 @@ struct ChildPointer {
         let isPacked = unsafe entryBytes - other.live > slack
         let slotBytes = unsafe from.count * Self.slotSize
         let needed = unsafe slotBytes + (isPacked ? other.live : entryBytes) + slack
-        let room = (needed + 255) & ~255
+        let room = Self.roundedUp(needed)
         unsafe capacity = room
         unsafe heapStart = room
         unsafe words = NodeView(
-            base: .allocate(byteCount: room, alignment: 16),
+            base: Self.block(room),
             children: nil,
             childCount: 0,
             count: 0,
@@ -121,7 +121,24 @@ struct ChildPointer {
             for index in unsafe 0..<words.childCount { unsafe children[index].node?.release() }
             unsafe children.deallocate()
         }
-        unsafe words.base.deallocate()
+        unsafe Self.free(words.base, capacity)
+    }
+
+    /// A node's block: `capacity` bytes, and a word more, since heads of short keys are loaded as
+    /// one word.
+    static func block(_ capacity: Int) -> UnsafeMutableRawPointer {
+        unsafe NodeBlocks.allocate(capacity + MemoryLayout<UInt64>.size)
+    }
+
+    /// The least capacity from `bytes` on that leaves nothing of its block unused.
+    private static func roundedUp(_ bytes: Int) -> Int {
+        let word = MemoryLayout<UInt64>.size
+        return NodeBlocks.rounded((bytes + word + 255) & ~255) - word
+    }
+
+    /// Ends a block of that capacity.
+    static func free(_ block: UnsafeMutableRawPointer, _ capacity: Int) {
+        unsafe NodeBlocks.deallocate(block, capacity + MemoryLayout<UInt64>.size)
     }
 
     // MARK: What it is
@@ -142,7 +159,8 @@ struct ChildPointer {
     var weight: Int { unsafe live + words.count * Self.slotSize }
     /// Bytes of memory behind the node.
     var footprint: Int {
-        unsafe capacity + childCapacity * MemoryLayout<NodePointer>.stride + 144
+        let block = NodeBlocks.rounded(unsafe capacity + MemoryLayout<UInt64>.size)
+        return unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 136
     }
     /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.
     var rows: UInt64 {
@@ -408,9 +426,9 @@ struct ChildPointer {
         if unsafe heapStart - slotBytes >= size { return }
         let needed = unsafe slotBytes + live + size
         let newCapacity =
-            unsafe needed * 4 <= capacity * 3 ? capacity : (needed * 3 / 2 + 255) & ~255
+            unsafe needed * 4 <= capacity * 3 ? capacity : Self.roundedUp(needed * 3 / 2)
         let old = unsafe words
-        let block = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
+        let block = unsafe Self.block(newCapacity)
         var top = newCapacity
         for index in unsafe 0..<old.count {
             let key = unsafe old.keyBytes(index)
@@ -431,7 +449,7 @@ struct ChildPointer {
                 value: (valueStart, value.count)
             )
         }
-        unsafe old.base.deallocate()
+        unsafe Self.free(old.base, capacity)
         unsafe words.base = block
         unsafe capacity = newCapacity
         unsafe heapStart = top

@@ -1,0 +1,31 @@
+// Buffers that pages are read into, used again and again.
+//
+// Invariants
+// - A buffer that was taken is its taker's alone until it is given back, and has `length` bytes.
+// - What stands behind the bytes that were read is of an earlier reading: nobody looks at it.
+
+internal import Synchronization
+
+/// Why: a store larger than its cache reads a page for most lookups, and needs the stored bytes
+/// just until the node is made.
+enum ReadBuffers {
+    /// Bytes of a buffer: pages of usual size fit.
+    static let length = 16 << 10
+    /// Buffers that are kept: one a reading thread, as a rule.
+    private static let countMax = 8
+
+    private static let kept = Mutex<[[UInt8]]>([])
+
+    /// A buffer of `length` bytes.
+    static func take() -> [UInt8] {
+        kept.withLock { $0.popLast() } ?? [UInt8](repeating: 0, count: length)
+    }
+
+    /// Takes a buffer back; anything else goes.
+    static func give(_ buffer: [UInt8]) {
+        guard buffer.count == length else { return }
+        kept.withLock { kept in
+            if kept.count < countMax { kept.append(buffer) }
+        }
+    }
+}
