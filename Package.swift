@@ -153,6 +153,12 @@ let optimized: [SwiftSetting] =
         )
     ]
 
+// For runs with the thread sanitizer (docs/Testing.md): locks that it can see. They come from another
+// module than those that files import.
+let traced: [SwiftSetting] =
+    Context.environment["VARVE_THREAD_SANITIZER"] == nil
+    ? [.enableUpcomingFeature("MemberImportVisibility")] : [.define("VARVE_THREAD_SANITIZER")]
+
 // One loop for the settings, so that no target can be laxer than another.
 for target in package.targets where target.type != .system {
     if target.name == "CVarve" { continue }
@@ -160,11 +166,10 @@ for target in package.targets where target.type != .system {
         (target.swiftSettings ?? []) + [
             .strictMemorySafety(),
             .enableUpcomingFeature("ExistentialAny"),
-            .enableUpcomingFeature("MemberImportVisibility"),
             .enableUpcomingFeature("InternalImportsByDefault"),
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
             .enableUpcomingFeature("InferIsolatedConformances"),
             .enableUpcomingFeature("ImmutableWeakCaptures"),
-        ] + warnings
+        ] + warnings + traced
     if target.type == .regular { target.swiftSettings! += optimized }
 }

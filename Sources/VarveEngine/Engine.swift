@@ -437,7 +437,12 @@ public final class Engine: Sendable {
         return ObjectID(objectIDs.take(UInt64(count)))
     }
 
-    var objectIDHighWater: UInt64 { objectIDs.highWater }
+    /// At the end of the IDs it stays where a record can still say it.
+    var objectIDHighWater: UInt64 { Self.toldHighWater(objectIDs.highWater) }
+
+    static func toldHighWater(_ highWater: UInt64) -> UInt64 {
+        min(highWater, CommitRecord.countersEnd - 1)
+    }
 
     /// Writes what is in memory only as pages. Done by itself when the log's tail grows long.
     ///

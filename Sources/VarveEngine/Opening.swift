@@ -359,8 +359,8 @@ extension Engine {
     private static func objectIDHighWater(after recovered: RecoveredLog) -> UInt64 {
         let known = recovered.newest.record.objectIDHighWater
         if recovered.isClosed { return known }
-        let (jumped, overflow) = known.addingReportingOverflow(objectIDJump)
-        return overflow ? .max : jumped
+        // A record says no more than 2^62.
+        return toldHighWater(known + objectIDJump)
     }
 
     static func settle(
@@ -377,7 +377,7 @@ extension Engine {
         record.epoch = epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
         record.liveBytes = state.liveBytes
-        record.objectIDHighWater = highWater
+        record.objectIDHighWater = toldHighWater(highWater)
         record.schemaVersion = state.schemaVersion
         let settle = Settle(
             generation: state.generation,

@@ -7,6 +7,11 @@
 import Synchronization
 public import VarveBase
 
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
+
 /// An open descriptor with the count of calls that use it.
 final class Descriptor: Sendable {
     private struct State {

@@ -5,6 +5,11 @@ internal import Synchronization
 internal import VarveBase
 internal import VarveIO
 
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
+
 final class SimulatedDirectory: StoreDirectory {
     let disk: SimulatedDisk
     let path: String

@@ -1,7 +1,13 @@
 // Threads, gates and a clock for tests that interleave savers, readers and maintenance.
 
 import Synchronization
+import VarveBase
 import VarveIO
+
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
 
 /// Runs `body` on that many threads at once and waits for all.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {

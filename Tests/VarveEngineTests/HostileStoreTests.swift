@@ -107,6 +107,39 @@ import VarveIO
         #expect(error?.code == .damaged, "\(String(describing: error))")
     }
 
+    private static func change(_ object: ObjectID, _ way: Int, _ engine: Engine) throws {
+        _ = try engine.write { transaction in
+            switch way {
+            case 0: try transaction.insert(TestDelegate.entity, object, row: row(1, "a"))
+            case 1: try transaction.update(TestDelegate.entity, object, patch: patch(2))
+            default: try transaction.delete(TestDelegate.entity, object)
+            }
+        }
+    }
+
+    /// A store whose last ID is used goes on without new objects, and is no damage to the next.
+    @Test func theLastObjectIDIsNoDamage() throws {
+        for below in [UInt64(1), 2, 1 << 19] {
+            let directory = try store(adjust: { record in
+                record.objectIDHighWater = CommitRecord.countersEnd - below
+            })
+            for _ in 0..<3 { try useIt(directory) }
+            let engine = try Engine.openTest(directory, mode: .existing)
+            let behind = ObjectID(CommitRecord.countersEnd)
+            var codes: [EngineError.Code?] = []
+            for way in 0..<3 {
+                let error = #expect(throws: EngineError.self) {
+                    try Self.change(behind, way, engine)
+                }
+                codes.append(error?.code)
+            }
+            #expect(codes == [.invalid, .invalid, .invalid])
+            _ = try engine.compact()
+            try engine.close()
+            try useIt(directory)
+        }
+    }
+
     @Test func countersAtTheirEndAreDamage() throws {
         try useIt(store())
         expectDamage(try store(adjust: { $0.number = CommitNumber(.max) }))

@@ -247,6 +247,34 @@ import VarveObjects
         #expect(items.map(\.isDeleted) == [false, true, true, false])
     }
 
+    /// What the app reads when a row is lost is as new as everything else afterwards.
+    @Test func whatIsReadWhileARowIsLostMovesToo() throws {
+        let container = try memory()
+        let ids = try makeItems(3, in: container)
+        let context = container.newContext()
+        #expect(try context.count(Item.all) == 3)
+        let lost = try context.object(with: ids[1])
+        #expect(lost.isFault)
+        let other = container.newContext()
+        other.delete(try other.object(with: ids[1]))
+        try other.existingObject(with: ids[0])?.title = "theirs"
+        try other.existingObject(with: ids[2])?.title = "theirs"
+        try other.save()
+        var read: [Item] = []
+        let hook = AwakeHook()
+        hook.run = {
+            hook.run = nil
+            for id in [ids[0], ids[2]] {
+                if let item = (try? context.existingObject(with: id)) ?? nil { read.append(item) }
+            }
+        }
+        AwakeHook.current = hook
+        defer { AwakeHook.current = nil }
+        context.advance()
+        #expect(lost.isDeleted && read.count == 2)
+        #expect(read.map(\.title) == ["theirs", "theirs"])
+    }
+
     @MainActor @Test func observationTellsOfEdits() throws {
         let container = try memory()
         let view = container.viewContext

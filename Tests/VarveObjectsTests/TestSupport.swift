@@ -3,7 +3,13 @@
 import Foundation
 import Synchronization
 import Testing
+import VarveBase
 import VarveObjects
+
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
 
 /// A container in memory.
 func memory(_ options: ContainerOptions = ContainerOptions()) throws -> PersistentContainer {

@@ -8,6 +8,11 @@ import VarveEngine
 
 @testable import VarveRecords
 
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
+
 @Suite struct ConcurrencyTests {
     @Test func `Readers on several threads each see whole commits while a writer goes on`() throws {
         let store = try Cities.store(unreferencedRowBytes: 4_000)

@@ -142,7 +142,9 @@ struct BackupFile {
             record.author = ""
             record.entityCounts = []
             record.operationCount = 0
-            record.objectIDHighWater = max(record.objectIDHighWater, objectIDHighWater)
+            record.objectIDHighWater = Engine.toldHighWater(
+                max(record.objectIDHighWater, objectIDHighWater)
+            )
             log.appendCommit(.close, flags: [], record: record, body: [])
             try Engine.io { () throws(IOError) in
                 try log.flush()

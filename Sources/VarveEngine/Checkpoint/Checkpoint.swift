@@ -122,7 +122,9 @@ extension Engine {
         let mark = writer.log.mark
         var record = stateRecord(writer.pending, writer)
         // IDs go on being handed out behind a witness and leave no trace: a crash passes over them.
-        record.objectIDHighWater += Self.objectIDJump
+        record.objectIDHighWater = Self.toldHighWater(
+            record.objectIDHighWater + Self.objectIDJump
+        )
         writer.log.appendCommit(.close, flags: [], record: record, body: [])
         do throws(EngineError) {
             try writer.log.makeRoom(usesReserve: true)

@@ -431,7 +431,9 @@ struct CompactionRun {
         close.operationCount = 0
         close.liveBytes = state.liveBytes
         // IDs go on being handed out behind it and leave no trace: a crash passes over them.
-        close.objectIDHighWater += Engine.objectIDJump
+        close.objectIDHighWater = Engine.toldHighWater(
+            close.objectIDHighWater + Engine.objectIDJump
+        )
         _ = file.log.appendCommit(.close, flags: [], record: close, body: [])
         try file.flush()
         // The file's length, too.

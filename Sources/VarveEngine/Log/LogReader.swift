@@ -11,7 +11,7 @@ internal import VarveIO
 /// One frame as it was read.
 struct FrameBytes {
     var header: FrameHeader
-    /// The frame from its header on.
+    /// The frame from its header on; behind its payload may stand anything.
     var bytes: [UInt8]
     /// Where the stored payload lies in `bytes`.
     var payload: Range<Int>

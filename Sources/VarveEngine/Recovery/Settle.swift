@@ -191,41 +191,12 @@ struct Settle {
     ) throws(EngineError) -> [ChangedObjects] {
         var merge = ChangeMerge()
         for commit in commits {
-            for list in try Replay.changes(of: commit) {
-                for object in list.objects { merge.add(list.entity, object, list.kind) }
-            }
+            for list in try Replay.changes(of: commit) { merge.add(list) }
         }
-        return merge.lists
-    }
-}
-
-/// Several changes of one object as one.
-struct ChangeMerge {
-    private var kinds: [EntityID: [ObjectID: RowChangeKind]] = [:]
-
-    mutating func add(_ entity: EntityID, _ object: ObjectID, _ kind: RowChangeKind) {
-        let before = kinds[entity]?[object]
-        let merged: RowChangeKind? =
-            switch (before, kind) {
-            case (nil, _): kind
-            case (.inserted, .deleted): nil
-            case (.inserted, _): .inserted
-            case (.deleted, .inserted): .updated
-            case (_, .deleted): .deleted
-            case (.updated, _), (.deleted, .updated): .updated
-            }
-        kinds[entity, default: [:]][object] = merged
-    }
-
-    /// Ascending by entity, kind and object.
-    var lists: [ChangedObjects] {
-        kinds.keys.sorted().flatMap { entity in
-            let objects = kinds[entity] ?? [:]
-            return [RowChangeKind.inserted, .updated, .deleted].compactMap { kind in
-                let ids = ObjectIDSet(objects.lazy.filter { $0.value == kind }.map(\.key))
-                return ids.isEmpty
-                    ? nil : ChangedObjects(entity: entity, kind: kind, objects: ids)
-            }
+        let lists = merge.lists
+        guard lists.reduce(0, { $0 + $1.objects.count }) <= Int(ChangedObjects.objectsMax) else {
+            throw EngineError(.limitExceeded, "what has to be settled changes too many objects")
         }
+        return lists
     }
 }

@@ -4,7 +4,13 @@
 // - The value is touched by the thread that has the lock, and by nobody else.
 // - As `Mutex`: not to be entered twice by one thread.
 
+internal import VarveBase
 internal import VarveIO
+
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
 
 /// As `Mutex`, where savers queue: see `BargingLock` for the difference.
 struct Guarded<Value: ~Copyable>: ~Copyable {

@@ -89,7 +89,10 @@ extension StateEditor {
         }
         for value in moved { keep(entity, object, value) }
         try takeIncoming(entity, object, new, changed: patch.columns)
-        try rows.put(EngineKeys.object(object), EngineKeys.rowValue(number, new))
+        // Found by its object, and not by its key: a forged page above it leads both ways.
+        if try rows.put(EngineKeys.object(object), EngineKeys.rowValue(number, new)) {
+            throw .damaged("row \(object.rawValue) of entity \(entity.rawValue) is misplaced")
+        }
         let after = try derivableRow(entity, object, new)
         try changeEntries(entity, object, before, after, patch.columns)
         try countBlobs(in: old.bytes, by: -1)

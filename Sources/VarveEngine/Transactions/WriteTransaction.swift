@@ -163,9 +163,10 @@ public final class WriteTransaction {
         noteInserted(entity, object, row)
     }
 
+    /// The log refuses what it cannot read back, and a forged page may hold such a row.
     private func check(_ object: ObjectID) throws(EngineError) {
         guard object.rawValue < DeltaOps.objectsEnd else {
-            throw EngineError(.invalid, "object \(object.rawValue) is outside of the IDs: 2^62")
+            throw EngineError(.invalid, "object IDs are below 2^62; this one is \(object.rawValue)")
         }
     }
 
@@ -185,6 +186,7 @@ public final class WriteTransaction {
         _ object: ObjectID,
         patch: [UInt8]
     ) throws(EngineError) {
+        try check(object)
         let (stored, moved) = try format { () throws(FormatError) in
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
         }
@@ -206,6 +208,7 @@ public final class WriteTransaction {
     ///
     /// - Throws: `objectMissing` when there is no such row, `damaged`, `ioFailed`.
     public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
+        try check(object)
         if let failure { throw failure }
         waiting.delete(entity, object)
         try settleRowsIfMany()
@@ -219,6 +222,7 @@ public final class WriteTransaction {
         _ entity: EntityID,
         _ object: ObjectID
     ) throws(EngineError) -> Bool {
+        try check(object)
         var wasThere = false
         try change { () throws(EngineError) in
             wasThere = try editor.deleteIfPresent(entity, object)

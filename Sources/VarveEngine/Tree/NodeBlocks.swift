@@ -4,15 +4,53 @@
 // - A block in the pool is nobody's; its first word leads to the next one of its class.
 // - A block of class c has `c * step` bytes; who gives one back names the size that he asked for,
 //   so that it comes back to its class.
-// - The pool holds at most `bytesMax` bytes; what is more goes back to the system.
+// - The pool holds at most `bytesMax` bytes. What comes last stays: blocks of classes that are not
+//   asked for any more go first, in turn.
 //
 // Why: a store larger than its cache takes a block for each page that it reads, and frees the block
 // of a page that goes. Blocks of this size are beyond the fast paths of usual allocators, which
-// split and join them each time: a tenth of the time of a random read (docs/Performance.md).
+// split and join them each time (docs/Performance.md, "Blocks of memory").
 
 internal import Synchronization
 
+/// Blocks for all nodes of the process.
 enum NodeBlocks {
+    private static let pool = Mutex(BlockPool())
+
+    /// Bytes in the pool now.
+    static var pooledBytes: Int { pool.withLock { $0.bytes } }
+
+    /// What a block of `byteCount` bytes takes.
+    static func rounded(_ byteCount: Int) -> Int {
+        BlockPool.holds(byteCount) ? BlockPool.sizeClass(byteCount) * BlockPool.step : byteCount
+    }
+
+    /// A block of at least `byteCount` bytes, aligned to 16.
+    static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer {
+        if BlockPool.holds(byteCount) {
+            // Nobody waits for a block: the allocator has others.
+            let found = pool.withLockIfAvailable { $0.take(BlockPool.sizeClass(byteCount)) }
+            if let found, let block = unsafe UnsafeMutableRawPointer(bitPattern: found) {
+                return unsafe block
+            }
+        }
+        return .allocate(byteCount: rounded(byteCount), alignment: 16)
+    }
+
+    /// Takes back a block that `allocate` gave for `byteCount` bytes.
+    static func deallocate(_ block: UnsafeMutableRawPointer, _ byteCount: Int) {
+        guard BlockPool.holds(byteCount) else { return unsafe block.deallocate() }
+        let address = UInt(bitPattern: block)
+        let surplus = pool.withLockIfAvailable {
+            $0.give(address, BlockPool.sizeClass(byteCount))
+        }
+        guard let surplus else { return unsafe block.deallocate() }
+        BlockPool.free(surplus)
+    }
+}
+
+/// Free blocks by their size. Addresses stand for blocks, 0 for none.
+@safe struct BlockPool: ~Copyable {
     /// Sizes are rounded up to a multiple of this.
     static let step = 512
     /// Blocks of fewer bytes are the allocator's: it has a fast path for them.
@@ -22,64 +60,79 @@ enum NodeBlocks {
     /// Bytes of all blocks in the pool: the nodes that an eviction frees at once, and some more.
     static let bytesMax = 1 << 20
 
-    @safe private struct Pool: ~Copyable {
-        /// Addresses of the first block of each class; 0: none.
-        var first = [UInt](repeating: 0, count: bytesOfBlockMax / step + 1)
-        var bytes = 0
-    }
+    /// The first block of each class.
+    private var first = [UInt](repeating: 0, count: bytesOfBlockMax / step + 1)
+    /// The class that gives way next.
+    private var hand = 0
+    private(set) var bytes = 0
 
-    private static let pool = Mutex(Pool())
+    deinit { for block in first { Self.free(block) } }
 
-    /// Bytes in the pool now.
-    static var pooledBytes: Int { pool.withLock { $0.bytes } }
-
-    /// What a block of `byteCount` bytes takes.
-    static func rounded(_ byteCount: Int) -> Int {
-        isPooled(byteCount) ? (byteCount + step - 1) / step * step : byteCount
-    }
-
-    private static func isPooled(_ byteCount: Int) -> Bool {
+    /// Whether blocks of that size are pooled. None are under the address sanitizer, which then
+    /// sees what is used behind its end, or behind its time.
+    static func holds(_ byteCount: Int) -> Bool {
+        #if VARVE_ADDRESS_SANITIZER
+        false
+        #else
         byteCount >= bytesMin && byteCount <= bytesOfBlockMax
+        #endif
     }
 
-    /// A block of at least `byteCount` bytes, aligned to 16.
-    static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer {
-        guard isPooled(byteCount) else {
-            return .allocate(byteCount: byteCount, alignment: 16)
-        }
-        let sizeClass = (byteCount + step - 1) / step
-        // Nobody waits for a block: the allocator has others.
-        let found = pool.withLockIfAvailable { pool in
-            guard let block = unsafe UnsafeMutableRawPointer(bitPattern: pool.first[sizeClass])
-            else {
-                return UInt(0)
-            }
-            pool.first[sizeClass] = unsafe block.load(as: UInt.self)
-            pool.bytes -= sizeClass * step
-            return UInt(bitPattern: block)
-        }
-        if let found, let block = unsafe UnsafeMutableRawPointer(bitPattern: found) {
-            return unsafe block
-        }
-        return .allocate(byteCount: sizeClass * step, alignment: 16)
+    /// A new block of a class, aligned to 16.
+    static func make(_ sizeClass: Int) -> UInt {
+        let block = UnsafeMutableRawPointer.allocate(byteCount: sizeClass * step, alignment: 16)
+        return UInt(bitPattern: block)
     }
 
-    /// Takes back a block that `allocate` gave for `byteCount` bytes.
-    static func deallocate(_ block: UnsafeMutableRawPointer, _ byteCount: Int) {
-        if isPooled(byteCount) {
-            let sizeClass = (byteCount + step - 1) / step
-            let address = UInt(bitPattern: block)
-            let isKept = pool.withLockIfAvailable { pool in
-                guard pool.bytes + sizeClass * step <= bytesMax else { return false }
-                // The block has more than a word, and is nobody's.
-                unsafe UnsafeMutableRawPointer(bitPattern: address)?
-                    .storeBytes(of: pool.first[sizeClass], as: UInt.self)
-                pool.first[sizeClass] = address
-                pool.bytes += sizeClass * step
-                return true
+    static func sizeClass(_ byteCount: Int) -> Int { (byteCount + step - 1) / step }
+
+    /// Takes a block of a class out; it leads nowhere then. - Complexity: O(1).
+    mutating func take(_ sizeClass: Int) -> UInt {
+        let block = first[sizeClass]
+        if block == 0 { return 0 }
+        first[sizeClass] = Self.next(block)
+        Self.link(block, to: 0)
+        bytes -= sizeClass * Self.step
+        return block
+    }
+
+    /// Puts a block in.
+    /// - Returns: blocks that have to go for it, to be freed outside of the lock.
+    /// - Complexity: O(1) on average, at most one step a class.
+    mutating func give(_ block: UInt, _ sizeClass: Int) -> UInt {
+        Self.link(block, to: first[sizeClass])
+        first[sizeClass] = block
+        bytes += sizeClass * Self.step
+        var surplus: UInt = 0
+        while bytes > Self.bytesMax {
+            hand = hand + 1 < first.count ? hand + 1 : 0
+            let gone = take(hand)
+            if gone != 0 {
+                Self.link(gone, to: surplus)
+                surplus = gone
             }
-            if isKept == true { return }
         }
-        unsafe block.deallocate()
+        return surplus
+    }
+
+    /// Gives a chain of blocks back to the system.
+    static func free(_ chain: UInt) {
+        var block = chain
+        while block != 0 {
+            let gone = block
+            block = next(block)
+            // A block of the pool is nobody's.
+            unsafe UnsafeMutableRawPointer(bitPattern: gone)?.deallocate()
+        }
+    }
+
+    private static func next(_ block: UInt) -> UInt {
+        // Blocks in a chain begin with the address of the next.
+        unsafe UnsafeRawPointer(bitPattern: block)?.load(as: UInt.self) ?? 0
+    }
+
+    private static func link(_ block: UInt, to next: UInt) {
+        // A block has room for a word, and is nobody's.
+        unsafe UnsafeMutableRawPointer(bitPattern: block)?.storeBytes(of: next, as: UInt.self)
     }
 }

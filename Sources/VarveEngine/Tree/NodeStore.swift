@@ -317,8 +317,12 @@ internal import VarveFormat
         tree: TreeID,
         level: Int
     ) throws(EngineError) -> TreeNode {
-        let frame = try log.frame(address, kind: .page, in: ReadBuffers.take())
-        defer { ReadBuffers.give(frame.bytes) }
+        let fits = FrameHeader.length + Int(address.storedLength) <= ReadBuffers.length
+        let frame =
+            fits
+            ? try log.frame(address, kind: .page, in: ReadBuffers.take())
+            : try log.frame(address, kind: .page)
+        defer { if fits { ReadBuffers.give(frame.bytes) } }
         do throws(FormatError) {
             return try PageCoding.node(frame, tree: tree, level: level)
         } catch {

@@ -18,6 +18,10 @@ extension Salvage {
         _ stored: StoredRow,
         isRebuilt: Bool
     ) throws {
+        guard object.rawValue < DeltaOps.objectsEnd else {
+            lose(entity, object, "no object has an ID of 2^62 or above")
+            return
+        }
         var row = stored.bytes
         do {
             let view = try RowView(row)

@@ -8,6 +8,11 @@ import Synchronization
 import VarveBase
 import VarveEngine
 
+#if VARVE_THREAD_SANITIZER
+/// In the whole module: the thread sanitizer sees nothing of the other one.
+typealias Mutex = TracedMutex
+#endif
+
 /// The commits that contexts read.
 final class PinTable: Sendable {
     private struct State {

@@ -30,14 +30,13 @@ extension ManagedObjectContext {
         guard newer.number > older.number else { return }
         var stale: [EntityID: [ObjectID]] = [:]
         if let changes = container.feed.changes(after: older.number, through: newer.number) {
-            for (object, change) in touched(by: changes) {
-                let id = object.storage.object
-                if own.contains(id) { continue }
-                if change.isDeletion {
-                    loseRow(of: object)
-                } else if !object.isFault {
-                    stale[change.entity, default: []].append(id)
-                }
+            // Losing a row runs the app's code, which may read more objects as they were.
+            let touched = touched(by: changes, except: own)
+            let lost = touched.filter(\.isDeletion)
+            for (object, _, _) in lost { loseRow(of: object) }
+            let changed = lost.isEmpty ? touched : self.touched(by: changes, except: own)
+            for (object, entity, isDeletion) in changed where !isDeletion && !object.isFault {
+                stale[entity, default: []].append(object.storage.object)
             }
         } else {
             // The feed does not reach back so far: look at every object.
@@ -60,29 +59,33 @@ extension ManagedObjectContext {
         announceChangedLists(watched)
     }
 
-    /// The registered objects that `changes` name, by ID, each with the last change that does.
+    /// The registered objects that `changes` name, by ID, each with what the last of them says.
     ///
-    /// - Complexity: O(n log n), n the objects here or the changes, whichever are fewer: an import
-    ///   of a million rows costs a context with a few objects next to nothing.
+    /// - Complexity: O(n log n), n for each of the changes its objects or those registered here,
+    ///   whichever are fewer: an import of a million rows costs a context with few objects little.
     private func touched(
-        by changes: [ObjectChanges]
-    ) -> [(object: any ManagedObject, change: ObjectChanges)] {
-        var last: [ObjectID: (object: any ManagedObject, change: ObjectChanges)] = [:]
-        if changes.reduce(0, { $0 + $1.objects.count }) <= core.registry.count {
-            for change in changes {
-                for id in change.objects {
-                    if let object = registered(id) { last[id] = (object, change) }
+        by changes: [ObjectChanges],
+        except own: Set<ObjectID>
+    ) -> [(object: any ManagedObject, entity: EntityID, isDeletion: Bool)] {
+        var last: [ObjectID: (object: any ManagedObject, change: Int)] = [:]
+        var living: [any ManagedObject]?
+        for (index, change) in changes.enumerated() {
+            if change.objects.count <= core.registry.count {
+                for id in change.objects where !own.contains(id) {
+                    if let object = registered(id) { last[id] = (object, index) }
                 }
-            }
-        } else {
-            for object in livingObjects {
-                let id = object.storage.object
-                if let change = changes.last(where: { $0.objects.contains(id) }) {
-                    last[id] = (object, change)
+            } else {
+                let all = living ?? livingObjects
+                living = all
+                for object in all {
+                    let id = object.storage.object
+                    if change.objects.contains(id), !own.contains(id) { last[id] = (object, index) }
                 }
             }
         }
-        return last.sorted(by: { $0.key < $1.key }).map(\.value)
+        return last.sorted(by: { $0.key < $1.key }).map { _, found in
+            (found.object, changes[found.change].entity, changes[found.change].isDeletion)
+        }
     }
 
     /// The row is gone in the newer commit: last values stay, and `isDeleted` is true.

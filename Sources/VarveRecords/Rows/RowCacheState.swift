@@ -11,7 +11,8 @@
 import Synchronization
 import VarveBase
 
-/// What the mutex of a row cache protects. Every operation costs O(1) per row.
+/// What the mutex of a row cache protects. Every operation costs O(1) per row, but for commits that
+/// changed more rows than there are slots: those cost O(log changes) per slot.
 struct RowCacheState {
     static let none: Int32 = -1
     static let open = UInt64.max
@@ -194,17 +195,18 @@ struct RowCacheState {
             recent.removeAll()
             knownSince = commit
         }
-        if count <= Self.recentMax {
+        if count <= max(Self.recentMax, slots.count) {
+            let remembers = count <= Self.recentMax
             for ids in changed {
                 for id in ids {
-                    recent[id] = commit
+                    if remembers { recent[id] = commit }
                     end(heads[id].newest, at: commit)
                 }
             }
         } else {
             // All savers wait for this: it takes as long as the cache is large, not the commit.
-            for index in slots.indices {
-                guard let id = slots[index].row?.id else { continue }
+            for index in slots.indices where slots[index].row != nil {
+                let id = slots[index].id
                 if changed.contains(where: { $0.contains(id) }) {
                     end(heads[id].newest, at: commit)
                 }

@@ -42,14 +42,44 @@ import VarveIO
             }
         }
         #expect(damaged.withLock { $0 } == 0)
-        #expect(NodeBlocks.pooledBytes <= NodeBlocks.bytesMax)
+        #expect(NodeBlocks.pooledBytes <= BlockPool.bytesMax)
+    }
+
+    @Test("A block that was given is the next that is taken, and the oldest kinds go first")
+    func pool() {
+        var pool = BlockPool()
+        #expect(pool.take(4) == 0)
+        let (one, two) = (BlockPool.make(4), BlockPool.make(4))
+        #expect(pool.give(one, 4) == 0 && pool.give(two, 4) == 0)
+        #expect(pool.bytes == 8 * BlockPool.step)
+        #expect(pool.take(5) == 0)
+        #expect(pool.take(4) == two && pool.take(4) == one && pool.take(4) == 0)
+        #expect(pool.bytes == 0)
+        BlockPool.free(one)
+        BlockPool.free(two)
+        // Full of blocks that nobody asks for: those that come stay, and the others go.
+        while pool.bytes + 9 * BlockPool.step <= BlockPool.bytesMax {
+            #expect(pool.give(BlockPool.make(9), 9) == 0)
+        }
+        for _ in 0..<100 {
+            BlockPool.free(pool.give(BlockPool.make(20), 20))
+            #expect(pool.bytes <= BlockPool.bytesMax)
+        }
+        var found = 0
+        while true {
+            let block = pool.take(20)
+            if block == 0 { break }
+            BlockPool.free(block)
+            found += 1
+        }
+        #expect(found * 20 * BlockPool.step > BlockPool.bytesMax / 4)
     }
 
     @Test("What a block takes is what its node counts")
     func footprints() {
         for bytes in [1, 1_000, 1_023, 1_024, 1_025, 8_192, 32 << 10, (32 << 10) + 1, 1 << 20] {
             let rounded = NodeBlocks.rounded(bytes)
-            #expect(rounded >= bytes && rounded - bytes < NodeBlocks.step)
+            #expect(rounded >= bytes && rounded - bytes < BlockPool.step)
             #expect(NodeBlocks.rounded(rounded) == rounded)
             #expect(TreeNode(stamp: 1, level: 0, capacity: bytes).footprint >= rounded)
         }
