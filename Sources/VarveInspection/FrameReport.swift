@@ -183,6 +183,12 @@ extension StoreObserver {
             if count < limit { lines.append(line()) }
             count += 1
         }
+
+        /// What would be beyond the limit is counted, and not looked at.
+        mutating func add(_ objects: ObjectIDSet, _ line: (ObjectID) -> String) {
+            for object in objects.prefix(max(0, limit - count)) { lines.append(line(object)) }
+            count += objects.count
+        }
     }
 
     private func describe(_ frame: ObservedFrame, _ lines: inout Lines) throws(FormatError) {
@@ -199,9 +205,7 @@ extension StoreObserver {
             guard frame.header.kind == .tree else { return }
             let limit = UInt64(frame.record?.operationCount ?? 0)
             for list in try ChangedObjects.decode(&reader, limit: limit) {
-                for object in list.objects {
-                    lines.add("\(list.kind) \(names.object(list.entity, object))")
-                }
+                lines.add(list.objects) { "\(list.kind) \(names.object(list.entity, $0))" }
             }
         case .close: _ = try frame.body()
         case .page: try describePage(frame, &lines)

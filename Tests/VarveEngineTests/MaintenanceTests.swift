@@ -31,6 +31,23 @@ import VarveTesting
         Issue.record("waited a minute in vain")
     }
 
+    /// The thread may be woken for what it has just done. A store that savers write to without a
+    /// pause got a witness so, on a machine with much other work.
+    @Test("A round with nothing left to do is no idle moment")
+    func anEmptyRoundIsNoIdleMoment() throws {
+        let engine = try Engine.openTest(MemoryDirectory()) {
+            Self.adjust(&$0)
+            $0.idleMilliseconds = 600_000
+        }
+        _ = try engine.write { try $0.insert(Self.entity, ObjectID(1), row: row(1, "a")) }
+        let thread = try #require(engine.maintenance)
+        for _ in 0..<4 { _ = engine.maintain(MaintenanceNeeds(), on: thread, isWoken: true) }
+        #expect(engine.statistics.witnesses == 0)
+        for _ in 0..<2 { _ = engine.maintain(MaintenanceNeeds(), on: thread, isWoken: false) }
+        #expect(engine.statistics.witnesses == 1)
+        try engine.close()
+    }
+
     @Test(
         "Checkpoints in the background change no contents, at any power cut",
         arguments: [UInt64(21), 22, 23]

@@ -3,6 +3,8 @@
 
 import Foundation
 import Testing
+import VarveBase
+import VarveFormat
 import VarveTesting
 
 @testable import VarveInspection
@@ -22,6 +24,21 @@ import VarveTesting
         #expect(now.wrong(in: then) == ["Book:7", "Loan:46"])
         options.commit = 99
         #expect(throws: InspectionError.self) { try sample.recovered(options, as: "Other") }
+    }
+
+    @Test func `A list of a few bytes that names millions of objects takes no more than allowed`() {
+        var objects = ObjectIDSet()
+        objects.append(1, through: 1 << 26)
+        let list = ChangedObjects(entity: EntityID(1), kind: .updated, objects: objects)
+        var stories = RowStories()
+        stories.add(
+            .trees(roots: [], changes: [list, list]),
+            of: CommitNumber(3),
+            bytesMax: 100_000
+        ) { _, _ in true }
+        // Just over the limit, so that the salvage sees it, and no further.
+        #expect(stories.bytes > 100_000 && stories.bytes < 101_000)
+        #expect(stories.objects(of: EntityID(1)).count < 1_000)
     }
 
     @Test func `Nothing is written over, and a plan writes nothing`() throws {

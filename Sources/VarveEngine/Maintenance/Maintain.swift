@@ -37,8 +37,15 @@ extension Engine {
     }
 
     /// One round of the maintenance thread.
+    ///
+    /// - Parameter isWoken: whether somebody asked for it, who may find nothing left to do: the
+    ///   round before has done it.
     /// - Returns: milliseconds until the next one, if nothing wakes the thread before.
-    func maintain(_ needs: MaintenanceNeeds, on thread: MaintenanceThread) -> Int {
+    func maintain(
+        _ needs: MaintenanceNeeds,
+        on thread: MaintenanceThread,
+        isWoken: Bool
+    ) -> Int {
         writeLiveCounters()
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
@@ -52,7 +59,7 @@ extension Engine {
                 defer { last = before }
                 return last
             }
-            if needs.isEmpty, replaced == nil, before == last {
+            if needs.isEmpty, !isWoken, replaced == nil, before == last {
                 _ = published.withLock { $0.forgetRetired() }
                 try settleDown(thread)
             }

@@ -117,9 +117,9 @@ final class MaintenanceThread: Sendable {
         state.withLock { $0.threadID = BackgroundThread.currentID }
         var pause = 0
         while true {
-            if pause > 0 { _ = work.park(milliseconds: pause) }
+            let isWoken = pause > 0 ? work.park(milliseconds: pause) : true
             guard let engine = state.withLock({ $0.isStopping ? nil : $0.engine }) else { break }
-            pause = engine.maintain(takeNeeds(), on: self)
+            pause = engine.maintain(takeNeeds(), on: self, isWoken: isWoken)
         }
         state.withLock { $0.isRunning = false }
         end.unpark()

@@ -84,10 +84,13 @@ struct RowStories {
 
     /// Adds what a commit says; it is older than all that were added before.
     ///
+    /// - Parameter bytesMax: with more `bytes` it ends, wherever it is: a list of a few bytes can
+    ///   name millions of objects.
     /// - Parameter concerns: which rows are asked for.
     mutating func add(
         _ content: CommitContent,
         of commit: CommitNumber,
+        bytesMax: Int,
         concerns: (EntityID, ObjectID) -> Bool
     ) {
         switch content {
@@ -96,6 +99,7 @@ struct RowStories {
             for list in changes {
                 for object in list.objects where concerns(list.entity, object) {
                     change(list.entity, object, commit) { $0.becomesUnknown(by: commit, list.kind) }
+                    if bytes > bytesMax { return }
                 }
             }
         case .changes(let places, let operations):

@@ -329,7 +329,11 @@ final class Salvage {
         let chain = SalvageChain(log: log)
         var commit = target
         while commit.offset > ground.base.offset {
-            stories.add(try log.content(of: commit), of: commit.record.number) { _, _ in true }
+            stories.add(
+                try log.content(of: commit),
+                of: commit.record.number,
+                bytesMax: options.memoryBytesMax
+            ) { _, _ in true }
             guard stories.bytes <= options.memoryBytesMax else {
                 throw InspectionError(
                     .limit,

@@ -33,7 +33,11 @@ extension Salvage {
             }
             isFirst = false
             let damage = damage
-            stories.add(content, of: commit.record.number) { entity, object in
+            stories.add(
+                content,
+                of: commit.record.number,
+                bytesMax: options.memoryBytesMax
+            ) { entity, object in
                 damage.isHidden(entity, object)
             }
             guard stories.bytes <= options.memoryBytesMax else {
