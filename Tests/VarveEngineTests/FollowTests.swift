@@ -146,7 +146,7 @@ import VarveIO
             try $0.insert(Self.entity, ObjectID(1), row: row(1, "text"))
         }
         let wanted = writer.snapshot().number
-        for _ in 0..<5000 where reader.published.withLock({ $0.state.number }) != wanted {
+        for _ in 0..<60_000 where reader.published.withLock({ $0.state.number }) != wanted {
             _ = Parker().park(milliseconds: 1)
         }
         #expect(reader.published.withLock { $0.state.number } == wanted)

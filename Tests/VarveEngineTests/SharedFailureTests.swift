@@ -259,7 +259,7 @@ import VarveTesting
                     closed.withLock { $0 += 1 }
                 }
             }
-            for _ in 0..<5000 where closed.withLock({ $0 < 4 }) {
+            for _ in 0..<60_000 where closed.withLock({ $0 < 4 }) {
                 _ = Parker().park(milliseconds: 1)
             }
             try #require(closed.withLock { $0 } == 4)

@@ -161,7 +161,7 @@ import VarveIO
         }
         var history = RandomHistory(seed: 151)
         for _ in 0..<60 { try history.commit(engine) }
-        for _ in 0..<1000 where engine.statistics.compactions == 0 { usleep(10_000) }
+        for _ in 0..<12_000 where engine.statistics.compactions == 0 { usleep(10_000) }
         #expect(engine.statistics.compactions > 0)
         for _ in 0..<5 { try history.commit(engine) }
         #expect(try engine.snapshot().everything() == history.newest)
