@@ -247,16 +247,17 @@ import VarveObjects
         #expect(items.map(\.isDeleted) == [false, true, true, false])
     }
 
-    /// What the app reads when a row is lost is as new as everything else afterwards.
-    @Test func whatIsReadWhileARowIsLostMovesToo() throws {
-        let container = try memory()
-        let ids = try makeItems(3, in: container)
+    /// What the app reads when a row is lost is as new as everything else afterwards, or lost too.
+    @Test(arguments: [1 << 20, 0])
+    func whatIsReadWhileARowIsLostMovesToo(rememberedChanges: Int) throws {
+        let container = try memory(ContainerOptions(rememberedChanges: rememberedChanges))
+        let ids = try makeItems(5, in: container)
         let context = container.newContext()
-        #expect(try context.count(Item.all) == 3)
+        #expect(try context.count(Item.all) == 5)
         let lost = try context.object(with: ids[1])
         #expect(lost.isFault)
         let other = container.newContext()
-        other.delete(try other.object(with: ids[1]))
+        for id in [ids[1], ids[3], ids[4]] { other.delete(try other.object(with: id)) }
         try other.existingObject(with: ids[0])?.title = "theirs"
         try other.existingObject(with: ids[2])?.title = "theirs"
         try other.save()
@@ -264,15 +265,15 @@ import VarveObjects
         let hook = AwakeHook()
         hook.run = {
             hook.run = nil
-            for id in [ids[0], ids[2]] {
+            for id in [ids[0], ids[2], ids[3]] {
                 if let item = (try? context.existingObject(with: id)) ?? nil { read.append(item) }
             }
         }
         AwakeHook.current = hook
         defer { AwakeHook.current = nil }
         context.advance()
-        #expect(lost.isDeleted && read.count == 2)
-        #expect(read.map(\.title) == ["theirs", "theirs"])
+        #expect(lost.isDeleted && read.map(\.isDeleted) == [false, false, true])
+        #expect(read.map(\.title) == ["theirs", "theirs", "item 3"])
     }
 
     @MainActor @Test func observationTellsOfEdits() throws {

@@ -116,8 +116,10 @@ final class MaintenanceThread: Sendable {
     private func run() {
         state.withLock { $0.threadID = BackgroundThread.currentID }
         var pause = 0
+        var isFirst = true
         while true {
-            let isWoken = pause > 0 ? work.park(milliseconds: pause) : true
+            let isWoken = isFirst || work.park(milliseconds: max(pause, 1))
+            isFirst = false
             guard let engine = state.withLock({ $0.isStopping ? nil : $0.engine }) else { break }
             pause = engine.maintain(takeNeeds(), on: self, isWoken: isWoken)
         }

@@ -20,6 +20,8 @@ struct ChangeMerge {
     private var sets: [EntityID: Sets] = [:]
     private var few: [EntityID: [ObjectID: RowChangeKind]] = [:]
     private var fewCount = 0
+    /// Runs of all sets at the last merge.
+    private var runCount = 0
 
     /// Lists of more objects are merged as sets, and so are as many objects that came one by one.
     static let fewMax = 1 << 16
@@ -48,7 +50,8 @@ struct ChangeMerge {
             }
         few[entity, default: [:]][object] = merged
         fewCount += 1
-        if fewCount > Self.fewMax { mergeFew() }
+        // As many as the sets have runs: each merge goes through all of them.
+        if fewCount > max(Self.fewMax, runCount / 2) { mergeFew() }
     }
 
     /// Ascending by entity, kind and object.
@@ -76,6 +79,9 @@ struct ChangeMerge {
         }
         few = [:]
         fewCount = 0
+        runCount = sets.values.reduce(0) {
+            $0 + $1.inserted.runs.count + $1.updated.runs.count + $1.deleted.runs.count
+        }
     }
 
     private mutating func merge(_ list: ChangedObjects) {

@@ -222,9 +222,10 @@ public final class WriteTransaction {
         _ entity: EntityID,
         _ object: ObjectID
     ) throws(EngineError) -> Bool {
-        try check(object)
         var wasThere = false
         try change { () throws(EngineError) in
+            // Of a page, not of the caller: it says so as the transaction's failure.
+            try check(object)
             wasThere = try editor.deleteIfPresent(entity, object)
         }
         if wasThere { noteDeleted(entity, object) }

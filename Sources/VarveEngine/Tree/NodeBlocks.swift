@@ -4,8 +4,8 @@
 // - A block in the pool is nobody's; its first word leads to the next one of its class.
 // - A block of class c has `c * step` bytes; who gives one back names the size that he asked for,
 //   so that it comes back to its class.
-// - The pool holds at most `bytesMax` bytes. What comes last stays: blocks of classes that are not
-//   asked for any more go first, in turn.
+// - The pool holds at most `bytesMax` bytes. For what comes, blocks of all classes go in turn, so
+//   those that nobody asks for any more do not stay.
 //
 // Why: a store larger than its cache takes a block for each page that it reads, and frees the block
 // of a page that goes. Blocks of this size are beyond the fast paths of usual allocators, which
@@ -98,7 +98,7 @@ enum NodeBlocks {
 
     /// Puts a block in.
     /// - Returns: blocks that have to go for it, to be freed outside of the lock.
-    /// - Complexity: O(1) on average, at most one step a class.
+    /// - Complexity: O(1) on average.
     mutating func give(_ block: UInt, _ sizeClass: Int) -> UInt {
         Self.link(block, to: first[sizeClass])
         first[sizeClass] = block

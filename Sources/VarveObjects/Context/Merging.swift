@@ -28,28 +28,21 @@ extension ManagedObjectContext {
             return
         }
         guard newer.number > older.number else { return }
-        var stale: [EntityID: [ObjectID]] = [:]
-        if let changes = container.feed.changes(after: older.number, through: newer.number) {
-            // Losing a row runs the app's code, which may read more objects as they were.
-            let touched = touched(by: changes, except: own)
-            let lost = touched.filter(\.isDeletion)
+        // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
+        //    they were: until all are found.
+        var touched = touched(since: older, newer, except: own)
+        while true {
+            let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
+            if lost.isEmpty { break }
             for (object, _, _) in lost { loseRow(of: object) }
-            let changed = lost.isEmpty ? touched : self.touched(by: changes, except: own)
-            for (object, entity, isDeletion) in changed where !isDeletion && !object.isFault {
-                stale[entity, default: []].append(object.storage.object)
-            }
-        } else {
-            // The feed does not reach back so far: look at every object.
-            for object in livingObjects where !own.contains(object.storage.object) {
-                let entity = object.storage.model.record.id
-                let id = object.storage.object
-                guard !object.isInserted else { continue }
-                if (try? newer.exists(entity, id)) == false {
-                    loseRow(of: object)
-                } else if !object.isFault {
-                    stale[entity, default: []].append(id)
-                }
-            }
+            touched = self.touched(since: older, newer, except: own)
+        }
+        // It may have moved the context, too.
+        guard let now = snapshot, newer.number > now.number else { return }
+        // 2. Rows that have other values.
+        var stale: [EntityID: [ObjectID]] = [:]
+        for (object, entity, isDeletion) in touched where !isDeletion && !object.isFault {
+            stale[entity, default: []].append(object.storage.object)
         }
         let watched = livingObjectsWithObservedLists()
         snapshot = newer
@@ -59,6 +52,24 @@ extension ManagedObjectContext {
         announceChangedLists(watched)
     }
 
+    private typealias Touched = (object: any ManagedObject, entity: EntityID, isDeletion: Bool)
+
+    /// The registered objects that may have changed between two commits.
+    private func touched(
+        since older: RecordSnapshot,
+        _ newer: RecordSnapshot,
+        except own: Set<ObjectID>
+    ) -> [Touched] {
+        if let changes = container.feed.changes(after: older.number, through: newer.number) {
+            return touched(by: changes, except: own)
+        }
+        // The feed does not reach back so far: every object.
+        return livingObjects.filter { !$0.isInserted && !own.contains($0.storage.object) }.map {
+            let entity = $0.storage.model.record.id
+            return ($0, entity, (try? newer.exists(entity, $0.storage.object)) == false)
+        }
+    }
+
     /// The registered objects that `changes` name, by ID, each with what the last of them says.
     ///
     /// - Complexity: O(n log n), n for each of the changes its objects or those registered here,
@@ -66,7 +77,7 @@ extension ManagedObjectContext {
     private func touched(
         by changes: [ObjectChanges],
         except own: Set<ObjectID>
-    ) -> [(object: any ManagedObject, entity: EntityID, isDeletion: Bool)] {
+    ) -> [Touched] {
         var last: [ObjectID: (object: any ManagedObject, change: Int)] = [:]
         var living: [any ManagedObject]?
         for (index, change) in changes.enumerated() {
