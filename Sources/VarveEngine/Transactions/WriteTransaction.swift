@@ -178,8 +178,8 @@ public final class WriteTransaction {
     /// Changes columns of a row; `patch` in the encoding of `RowPatch`. The change may wait until
     /// something is read or the transaction ends, and so may its failure.
     ///
-    /// - Throws: `objectMissing` when there is no such row, `invalid` when the patch is none,
-    ///   `damaged`, `ioFailed`.
+    /// - Throws: `objectMissing` when there is no such row, `invalid` when the patch is none
+    ///   or the ID is 2^62 or above, `damaged`, `ioFailed`.
     /// - Complexity: as `insert`; many changes are put in place in the order of their objects.
     public func update(
         _ entity: EntityID,
@@ -206,7 +206,8 @@ public final class WriteTransaction {
 
     /// Takes a row out; like a change, that may wait.
     ///
-    /// - Throws: `objectMissing` when there is no such row, `damaged`, `ioFailed`.
+    /// - Throws: `objectMissing` when there is no such row, `invalid` when the ID is 2^62 or above,
+    ///   `damaged`, `ioFailed`.
     public func delete(_ entity: EntityID, _ object: ObjectID) throws(EngineError) {
         try check(object)
         if let failure { throw failure }
