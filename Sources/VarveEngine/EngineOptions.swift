@@ -91,7 +91,7 @@ public struct EngineOptions: Sendable {
     /// Threads that encode the pages of a large transaction while its saver waits, and of a
     /// compaction that was asked for.
     public var encodingThreads = min(4, BackgroundThread.processors)
-    /// Threads that read the rows of a long list.
+    /// Threads that read the rows of a long list, and the leaves of a long scan.
     public var readingThreads = min(4, BackgroundThread.processors)
     /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
     /// more per cold read: figures in docs/Performance.md.

@@ -45,15 +45,30 @@ final class Generation: Sendable {
 final class NodeBudget: Sendable {
     let bytesMax: Int
     let readers = ReaderEpochs()
+    /// Threads that restore the leaves of one scan; 1: the scan alone.
+    let scanThreads: Int
     private let used = Atomic<Int>(0)
     private let limbo = Atomic<Int>(0)
+    private let isHelped = Atomic<Bool>(false)
 
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
+    init(bytesMax: Int, scanThreads: Int = 1) {
+        self.bytesMax = bytesMax
+        self.scanThreads = scanThreads
+    }
+
+    /// Whether a scan may have other threads now. One at a time: several scans have a thread each.
+    func startHelp() -> Bool {
+        isHelped.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+    }
+
+    /// To be called by who was told that it may, when its threads are done.
+    func endHelp() { isHelped.store(false, ordering: .relaxed) }
 
     var usedBytes: Int { used.load(ordering: .relaxed) }
     /// Bytes of evicted nodes that a reader may still be using.
     var limboBytes: Int { limbo.load(ordering: .relaxed) }
     var isExceeded: Bool { usedBytes > bytesMax }
+    func hasRoom(_ bytes: Int) -> Bool { usedBytes + bytes <= bytesMax }
     func take(_ bytes: Int) { used.add(bytes, ordering: .relaxed) }
     func give(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
     func enterLimbo(_ bytes: Int) { limbo.add(bytes, ordering: .relaxed) }

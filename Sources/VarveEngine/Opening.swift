@@ -117,7 +117,10 @@ extension Engine {
         _ delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
         let counters = EngineCounters()
-        let budget = NodeBudget(bytesMax: options.nodeCacheBytes)
+        let budget = NodeBudget(
+            bytesMax: options.nodeCacheBytes,
+            scanThreads: options.readingThreads
+        )
         let generation = Generation(
             file: file,
             header: header,

@@ -4,6 +4,7 @@
 // - Every load compares its place with the span's size: no slot of another row leads outside.
 // - The walk accepts exactly what Format.md ("Rows") allows; it reads each tag once and no body.
 
+private import CVarve
 import VarveBase
 
 extension ByteReader {
@@ -116,33 +117,32 @@ extension RowLayout {
             }
             let tagsStart = at
             var total = 0
-            var elsewhere = false
+            // Facts of all tags: whether there was an unknown one is asked once.
+            var facts: UInt32 = 0
             for _ in 0..<count {
                 guard at < end else { return nil }
-                let first = UInt64(unsafe base.load(fromByteOffset: at, as: UInt8.self))
-                let size: Int
-                if first < RowTag.textBase {
+                let first = unsafe base.load(fromByteOffset: at, as: UInt8.self)
+                if first < 0x80 {
                     at &+= 1
-                    size = RowTag.bodySize(first)
-                    elsewhere =
-                        elsewhere || first &- RowTag.blob <= RowTag.outsideData - RowTag.blob
-                } else if first < 0x80 {
-                    at &+= 1
-                    size = Int(truncatingIfNeeded: (first &- RowTag.textBase) &>> 1)
-                } else {
-                    guard let tag = unsafe varint(base, &at, end) else { return nil }
-                    size = RowTag.bodySize(tag)
+                    let one = varve_tag_facts(first)
+                    facts |= one
+                    // At most 264 bytes each, or 0x3FFF with the flag: no overflow.
+                    total &+= Int(one & 0x3FFF)
+                    continue
                 }
+                guard let tag = unsafe varint(base, &at, end) else { return nil }
+                let size = RowTag.bodySize(tag)
                 // A size from disk is no larger than the row before it is added: no overflow.
                 guard size >= 0, size <= end else { return nil }
                 total &+= size
             }
+            if facts & UInt32(VARVE_TAG_UNKNOWN) != 0 { return nil }
             guard total == end &- at else { return nil }
             return RowLayout(
                 columnCount: Int(truncatingIfNeeded: count),
                 tagsStart: tagsStart,
                 bodiesStart: at,
-                holdsContentElsewhere: elsewhere
+                holdsContentElsewhere: facts & UInt32(VARVE_TAG_ELSEWHERE) != 0
             )
         }
     }

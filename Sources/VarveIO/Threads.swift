@@ -129,36 +129,92 @@ extension Parker: @unchecked Sendable {}
 extension BargingLock: @unchecked Sendable {}
 
 /// Work that several threads share: each takes the next few inputs until none is left.
+///
+/// Who wants the outputs works as well, and waits only for inputs that another thread has taken: a
+/// thread that gets no processor costs nothing but its start. When it comes at last it finds
+/// neither work nor anything of the caller's.
 private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
-    private let inputs: [Input]
-    private let together: Int
-    private let transform: @Sendable (Input) -> Output
-    private let next = Atomic<Int>(0)
-    private let outputs = Mutex<[(start: Int, outputs: [Output])]>([])
+    private struct Job: Sendable {
+        let inputs: [Input]
+        let transform: @Sendable (Input) -> Output
+    }
+    private struct Part: Sendable {
+        let start: Int
+        let outputs: [Output]
+    }
+    private struct State {
+        var job: Job?
+        var next = 0
+        var parts: [Part] = []
+        var done = 0
+    }
 
+    private let count: Int
+    private let together: Int
+    private let state: Mutex<State>
+    private let isFinished = Atomic<Bool>(false)
+    private let finished = Parker()
+    /// Looks at `isFinished` before the caller sleeps: some 20 microseconds, which is what sleeping
+    /// and waking cost. The last input of another thread is often done in less.
+    private static var looksMax: Int { 20_000 }
+
+    /// At least one input.
     init(
         _ inputs: [Input],
         _ together: Int,
         _ transform: @escaping @Sendable (Input) -> Output
     ) {
-        self.inputs = inputs
+        count = inputs.count
         self.together = together
-        self.transform = transform
+        state = Mutex(State(job: Job(inputs: inputs, transform: transform)))
     }
 
     func work() {
-        while true {
-            let start = next.add(together, ordering: .relaxed).oldValue
-            if start >= inputs.count { return }
-            let end = min(start + together, inputs.count)
-            let part = inputs[start..<end].map(transform)
-            outputs.withLock { $0.append((start, part)) }
+        while let part = nextPart() {
+            let isLast = state.withLock { state in
+                state.parts.append(part)
+                state.done += part.outputs.count
+                return state.done == count
+            }
+            if isLast {
+                isFinished.store(true, ordering: .releasing)
+                finished.unpark()
+            }
         }
     }
 
-    /// When all threads are done.
+    /// A function of its own, so that the job is let go before its outputs are seen.
+    @inline(never)
+    private func nextPart() -> Part? {
+        let claim: (job: Job, range: Range<Int>)? = state.withLock { state in
+            guard let job = state.job, state.next < count else { return nil }
+            let start = state.next
+            state.next = min(start + together, count)
+            return (job, start..<state.next)
+        }
+        guard let claim else { return nil }
+        return Part(
+            start: claim.range.lowerBound,
+            outputs: claim.job.inputs[claim.range].map(claim.job.transform)
+        )
+    }
+
+    /// All outputs, in the order of their inputs. Called once.
     func result() -> [Output] {
-        outputs.withLock { $0.sorted { $0.start < $1.start }.flatMap(\.outputs) }
+        var looks = 0
+        while !isFinished.load(ordering: .acquiring) {
+            looks += 1
+            if looks > Self.looksMax {
+                finished.park()
+                break
+            }
+        }
+        let parts = state.withLock { state in
+            state.job = nil
+            defer { state.parts = [] }
+            return state.parts
+        }
+        return parts.sorted { $0.start < $1.start }.flatMap(\.outputs)
     }
 }
 
@@ -206,8 +262,8 @@ public enum BackgroundThread {
         return true
     }
 
-    /// Transforms each input, on this thread and others that it waits for; outputs in the order of
-    /// their inputs. With fewer threads when the system gives none.
+    /// Transforms each input, on this thread and others; outputs in the order of their inputs. With
+    /// fewer threads when the system gives none, or no processor for them.
     /// - Parameter together: inputs that a thread takes at once.
     /// - Complexity: O(inputs); a new thread costs some 20 microseconds.
     public static func map<Input: Sendable, Output: Sendable>(
@@ -216,19 +272,13 @@ public enum BackgroundThread {
         together: Int = 8,
         _ transform: @escaping @Sendable (Input) -> Output
     ) -> [Output] {
+        if inputs.isEmpty { return [] }
         let work = SharedWork(inputs, together, transform)
-        var helpers: [Parker] = []
         let useful = min(threads, (inputs.count + together - 1) / together)
         for _ in 1..<max(1, useful) {
-            let helper = Parker()
-            let isStarted = start {
-                work.work()
-                helper.unpark()
-            }
-            if isStarted { helpers.append(helper) }
+            guard start({ work.work() }) else { break }
         }
         work.work()
-        for helper in helpers { helper.park() }
         return work.result()
     }
 

@@ -222,6 +222,23 @@ import VarveTesting
         try StoreChecks.run(on: log.assembled(compresses: false))
     }
 
+    /// Found with `open-fixed`, behind a row whose ID two entities had.
+    @Test("A counter of object IDs that is below a row's is told, and recovered")
+    func aCounterBelowARow() throws {
+        let bytes = try changed("types") { log in
+            // The tenth field of a commit's record.
+            LogParts.put(1, in: &log.parts[log.parts.count - 1].payload, at: 9 * 8)
+        }
+        let observer = try StoreObserver.open(StoreChecks.disk(bytes).location())
+        let report = try observer.verify(level: .full)
+        let told = report.problems.filter { $0.message.contains("would be given twice") }
+        #expect(!told.isEmpty && told.count == report.problems.count)
+        let target = SimulatedDisk()
+        _ = try observer.salvage(to: target.location("Fixed"))
+        #expect(try StoreObserver.open(target.location("Fixed")).verify(level: .full).isSound)
+        try StoreChecks.run(on: bytes)
+    }
+
     @Test("S12: only a blob's exact name is one") func onlyABlobsExactNameIsOne() throws {
         let name = String(repeating: "0a", count: 32)
         #expect(BlobDigest(hexText: name)?.hexText == name)

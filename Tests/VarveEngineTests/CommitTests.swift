@@ -169,4 +169,21 @@ extension MemoryDirectory {
         }
         return copy
     }
+
+    /// Whoever chooses an ID himself, as a recovery does, has it for good.
+    @Test func anIDThatTheCallerChoseIsNotHandedOutAgain() throws {
+        let directory = MemoryDirectory()
+        var engine = try Engine.openTest(directory)
+        let first = engine.allocateObjectIDs(1).rawValue
+        for object in [first + 500, first + 20] {
+            _ = try engine.write { transaction in
+                try transaction.insert(TestDelegate.entity, ObjectID(object), row: row(1, "text"))
+            }
+        }
+        #expect(engine.allocateObjectIDs(1).rawValue == first + 501)
+        try engine.close()
+        engine = try Engine.openTest(directory)
+        #expect(engine.allocateObjectIDs(1).rawValue > first + 501)
+        try engine.close()
+    }
 }

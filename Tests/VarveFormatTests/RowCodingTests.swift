@@ -258,6 +258,33 @@ import VarveFormat
         }
     }
 
+    /// The walk has a table of its own.
+    @Test func aTagOfOneByteTakesWhatTheRuleSays() throws {
+        for tag in UInt8(0)..<128 {
+            let size = RowTag.bodySize(UInt64(tag))
+            // Between two others, so that a wrong size cannot be made good by the row's end.
+            func row(_ bodyCount: Int) -> [UInt8] {
+                [3, UInt8(RowTag.int8), tag, UInt8(RowTag.int16)]
+                    + [UInt8](repeating: 7, count: 1 + bodyCount + 2)
+            }
+            guard size >= 0 else {
+                for count in [0, 1, 0x3FFF] {
+                    #expect(throws: FormatError.self) { try RowLayout(row(count).span) }
+                }
+                continue
+            }
+            let bytes = row(size)
+            let layout = try RowLayout(bytes.span)
+            #expect(layout.slot(at: 2, in: bytes.span).offset == 4 + 1 + size)
+            let isElsewhere = UInt64(tag) == RowTag.blob || RowTag.isOutside(UInt64(tag))
+            #expect(layout.holdsContentElsewhere == isElsewhere, "tag \(tag)")
+            #expect(throws: FormatError.self) { try RowLayout(row(size + 1).span) }
+            if size > 0 {
+                #expect(throws: FormatError.self) { try RowLayout(row(size - 1).span) }
+            }
+        }
+    }
+
     private static func value(_ content: RowContent) -> StoredValue? {
         if case .value(let value) = content { value } else { nil }
     }

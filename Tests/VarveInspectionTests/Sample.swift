@@ -36,6 +36,32 @@ final class Sample {
         return entries
     }
 
+    /// Gives loans the object IDs of books, as no app can.
+    func shareObjectIDs(_ count: Int) throws -> [UInt64] {
+        let store = try RecordStore.openAsStored(
+            .file(directory: place.folder.path, name: "Library")
+        )
+        let snapshot = try store.snapshot()
+        guard let book = snapshot.schema.all.first(where: { $0.name == "Book" }),
+            let loan = snapshot.schema.all.first(where: { $0.name == "Loan" })
+        else { return [] }
+        var books: [ObjectID] = []
+        var cursor = snapshot.storage.cursor(book.tree)
+        var hasBook = try cursor.first()
+        while hasBook, books.count < count {
+            books.append(try cursor.trailingObjectID())
+            hasBook = try cursor.next()
+        }
+        var loans = snapshot.storage.cursor(loan.tree)
+        _ = try loans.first()
+        let row = try loans.row().bytes
+        _ = try store.engine.write { transaction in
+            for object in books { try transaction.insert(loan.id, object, row: row) }
+        }
+        try store.close()
+        return books.map(\.rawValue)
+    }
+
     /// Flips a bit, looks, and puts it back.
     func damaged<R>(at offset: UInt64, _ body: (StoreObserver) throws -> R) throws -> R {
         let sound = try Data(contentsOf: place.url)

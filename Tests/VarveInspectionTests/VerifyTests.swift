@@ -172,6 +172,23 @@ import VarveTesting
         #expect(report.isSound, "\(report)")
     }
 
+    /// Caches and contexts know objects by their ID alone. Found by the fuzzer.
+    @Test func `An object ID that two entities have is told, and recovered once`() throws {
+        let sample = try Sample(books: 200)
+        let shared = try sample.shareObjectIDs(3)
+        let report = try sample.observer().verify(level: .full)
+        #expect(report.problems.count == 1)
+        let problem = try #require(report.problems.first)
+        #expect(problem.subject == "object IDs" && problem.message.hasPrefix("3 are of rows of"))
+        #expect(problem.objects == shared.flatMap { ["Book:\($0)", "Loan:\($0)"] })
+        let (salvage, fixed) = try sample.recovered()
+        let after = try fixed.verify(level: .full)
+        #expect(after.isSound && after.rows == report.rows - 3)
+        #expect(salvage.lostRows.map(\.object) == shared.map { "Loan:\($0)" })
+        let books = try StoreModel(fixed).objects.keys.filter { $0.hasPrefix("Book:") }
+        #expect(books.count == 200)
+    }
+
     @Test func `A check that is told to stop is not complete`() throws {
         let sample = try Sample(books: 200)
         for steps in [0, 3, 20, 60] {

@@ -1,4 +1,5 @@
-// Constants and calls that Swift cannot reach, SHA-256 (names of blob files), numbers for threads.
+// Constants and calls that Swift cannot reach, SHA-256 (names of blob files), the tags of rows, numbers for
+// threads.
 #ifndef CVARVE_H
 #define CVARVE_H
 
@@ -44,6 +45,28 @@ void varve_sha256_update(varve_sha256 *context, const uint8_t *bytes, size_t cou
 void varve_sha256_finish(varve_sha256 *context, uint8_t digest[32]);
 // Whether this CPU has SHA instructions that the code above uses.
 int varve_sha256_is_accelerated(void);
+
+// What a walk over a row's tags needs of a tag of one byte, below 128: bytes of its body, and two
+// flags. `RowTag` has the rules; a test holds this table against it.
+#define VARVE_TAG_UNKNOWN 0x4000
+// A blob, or a value kept outside its row.
+#define VARVE_TAG_ELSEWHERE 0x8000
+
+static inline uint32_t varve_tag_facts(uint8_t tag) {
+#define VARVE_TEXTS(n) n, n, n + 1, n + 1, n + 2, n + 2, n + 3, n + 3
+#define VARVE_UNKNOWN_3 VARVE_TAG_UNKNOWN, VARVE_TAG_UNKNOWN, VARVE_TAG_UNKNOWN
+    static const uint16_t facts[128] = {
+        0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 4, 8, 8, 16, 11, 19, 4, 8,
+        VARVE_TAG_ELSEWHERE | 40, VARVE_TAG_ELSEWHERE | 264, VARVE_TAG_ELSEWHERE | 264,
+        VARVE_UNKNOWN_3, VARVE_UNKNOWN_3, VARVE_UNKNOWN_3, VARVE_TAG_UNKNOWN, VARVE_TAG_UNKNOWN,
+        VARVE_TEXTS(0), VARVE_TEXTS(4), VARVE_TEXTS(8), VARVE_TEXTS(12),
+        VARVE_TEXTS(16), VARVE_TEXTS(20), VARVE_TEXTS(24), VARVE_TEXTS(28),
+        VARVE_TEXTS(32), VARVE_TEXTS(36), VARVE_TEXTS(40), VARVE_TEXTS(44),
+    };
+#undef VARVE_TEXTS
+#undef VARVE_UNKNOWN_3
+    return facts[tag & 127];
+}
 
 // Small numbers for threads: what lock-free readers say they are busy with, they say in a line of
 // memory of their own. A number is free again when its thread ends.

@@ -43,6 +43,16 @@ final class ObjectIDs: Sendable {
         return end - count
     }
 
+    /// An object was made with an ID that may not be from here. It must not be one that another
+    /// process may hand out.
+    func tookOver(_ object: ObjectID) {
+        if object.rawValue < next.load(ordering: .relaxed) { return }
+        given.max(object.rawValue + 1, ordering: .relaxed)
+        if object.rawValue < end.load(ordering: .relaxed) {
+            next.max(object.rawValue + 1, ordering: .relaxed)
+        }
+    }
+
     /// This process has handed out none from here on.
     var own: UInt64 { next.load(ordering: .relaxed) }
 

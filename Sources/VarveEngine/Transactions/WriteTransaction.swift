@@ -32,6 +32,8 @@ public final class WriteTransaction {
     /// The first error of a change.
     private(set) var failure: EngineError?
     private var changes: [EntityID: EntityChanges] = [:]
+    /// The highest object ID of an insert.
+    private(set) var highestInserted: ObjectID?
     /// Changes of rows that are not in their tree yet.
     private var waiting = WaitingRows()
     /// The change that was put in place last, and whether all came in the order of objects.
@@ -172,6 +174,7 @@ public final class WriteTransaction {
 
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
         changes[entity, default: EntityChanges()].inserted.add(object)
+        highestInserted = max(highestInserted ?? object, object)
         log(.insert(entity: entity, object: object, row: row))
     }
 

@@ -4,6 +4,9 @@
 // - An entry of the table is never wrong, only evicted: a place in the file never changes.
 // - The table holds clean nodes only, up to a budget of bytes that it shares with the tables of
 //   older files of the store; each may keep an eighth of it all the same.
+// - A leaf that a scan or a long list passes takes room that is free, and of sixteen one the place
+//   of another: reading more than fits once does not empty the table, so that the next time finds
+//   what fits.
 // - A page's row count is compared with its parent's every time, so that counts add up in whatever
 //   was loaded.
 //
@@ -22,6 +25,7 @@
 internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 @safe final class NodeStore: Sendable {
     typealias Node = Unmanaged<TreeNode>
@@ -32,6 +36,8 @@ internal import VarveFormat
         var bytes = 0
         /// The entry that eviction looks at next.
         var hand = 0
+        /// Leaves that were passed while there was no room.
+        var passed = 0
         var limbo = Limbo()
     }
 
@@ -63,6 +69,9 @@ internal import VarveFormat
     private let cache: Mutex<Cache>
 
     private static let bucketsAtFirst = 16
+    /// One in so many passed leaves is kept though there is no room: else what was read once and
+    /// never again would stay.
+    private static let passedPerKept = 16
 
     init(log: LogReader, budget: NodeBudget, counters: EngineCounters) {
         self.log = log
@@ -113,12 +122,14 @@ internal import VarveFormat
 
     /// The node of a page with `rows` entries below it. Inside an operation only.
     ///
+    /// - Parameter passes: whether this is one of many leaves that are read in a row.
     /// - Throws: `damaged` when the page is not what its parent says, `ioFailed`.
     @inline(__always)
     func borrow(
         _ pointer: NodePointer,
         tree: TreeID,
-        level: Int
+        level: Int,
+        passes: Bool = false
     ) throws(EngineError) -> Node {
         if let node = unsafe find(pointer.offset) {
             // The table is keyed by place alone: a page reached as another node is damage.
@@ -128,7 +139,7 @@ internal import VarveFormat
             if fits { return unsafe node }
             throw unsafe Self.unfit(pointer)
         }
-        return unsafe try read(pointer, tree: tree, level: level)
+        return unsafe try read(pointer, tree: tree, level: level, passes: passes)
     }
 
     /// As `borrow`, with a reference.
@@ -148,42 +159,132 @@ internal import VarveFormat
     private func read(
         _ pointer: NodePointer,
         tree: TreeID,
-        level: Int
+        level: Int,
+        passes: Bool
     ) throws(EngineError) -> Node {
         epochs.countMiss()
         guard let address = unsafe pointer.address else {
             preconditionFailure("a child is in memory or in the file")
         }
+        let node = unsafe try checked(address, rows: pointer.rows, tree: tree, level: level)
+        return unsafe keep(node, at: address, passes: passes && level == 0)
+    }
+
+    private func checked(
+        _ address: PageAddress,
+        rows: UInt64,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> TreeNode {
         let node = try decode(address, tree: tree, level: level)
-        guard unsafe node.rows == pointer.rows else { throw unsafe Self.unfit(pointer) }
-        return unsafe keep(node, at: address)
+        guard node.rows == rows else { throw Self.unfit(address.offset) }
+        return node
     }
 
     private static func unfit(_ pointer: NodePointer) -> EngineError {
-        let offset = FileOffset(unsafe pointer.offset)
-        return .damaged(
+        unfit(FileOffset(unsafe pointer.offset))
+    }
+
+    private static func unfit(_ offset: FileOffset) -> EngineError {
+        .damaged(
             "page \(offset.frameName) is at another level, or has other row counts, than "
                 + "its parent says",
             place: offset
         )
     }
 
+    // MARK: Scans
+
+    /// Leaves under one parent in the order of `indices`, with references. Those that are not in
+    /// memory are restored by several threads, when they are enough and no other scan does so.
+    ///
+    /// The parent is of a published tree, and held.
+    func leaves(
+        under parent: TreeNode,
+        _ indices: [Int],
+        tree: TreeID
+    ) -> [Result<TreeNode, EngineError>] {
+        var leaves: [Result<TreeNode, EngineError>?] = []
+        leaves.reserveCapacity(indices.count)
+        var missing: [MissingLeaf] = []
+        let ticket = epochs.enter()
+        for index in indices {
+            let pointer = unsafe parent.view.child(index).pointee
+            if let node = unsafe pointer.node ?? find(pointer.offset) {
+                let leaf = unsafe node.takeUnretainedValue()
+                let fits = unsafe leaf.isLeaf && leaf.rows == pointer.rows
+                leaves.append(fits ? .success(leaf) : unsafe .failure(Self.unfit(pointer)))
+            } else if let address = unsafe pointer.address {
+                epochs.countMiss()
+                unsafe missing.append(
+                    MissingLeaf(place: leaves.count, address: address, rows: pointer.rows)
+                )
+                leaves.append(nil)
+            } else {
+                preconditionFailure("a child is in memory or in the file")
+            }
+        }
+        epochs.leave(ticket)
+        let restored = restore(missing, tree: tree)
+        for (leaf, result) in zip(missing, restored) {
+            if case .success(let node) = result {
+                leaves[leaf.place] = .success(insert(node, at: leaf.address, passes: true))
+            } else {
+                leaves[leaf.place] = result
+            }
+        }
+        return leaves.map { leaf in
+            guard let leaf else { preconditionFailure("a missing leaf is restored") }
+            return leaf
+        }
+    }
+
+    private struct MissingLeaf {
+        let place: Int
+        let address: PageAddress
+        let rows: UInt64
+    }
+
+    /// Fewer leaves are not worth a thread.
+    private static let leavesPerThreadMin = 8
+
+    private func restore(
+        _ missing: [MissingLeaf],
+        tree: TreeID
+    ) -> [Result<TreeNode, EngineError>] {
+        @Sendable func restored(_ leaf: MissingLeaf) -> Result<TreeNode, EngineError> {
+            do throws(EngineError) {
+                return .success(try checked(leaf.address, rows: leaf.rows, tree: tree, level: 0))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let threads = min(budget.scanThreads, missing.count / Self.leavesPerThreadMin)
+        guard threads > 1, budget.startHelp() else { return missing.map(restored) }
+        defer { budget.endHelp() }
+        return BackgroundThread.map(missing, threads: threads, together: 2, restored)
+    }
+
     // MARK: Keeping and evicting
 
     /// Keeps a clean node, and evicts others that were not used lately.
-    func insert(_ node: TreeNode, at address: PageAddress) {
+    ///
+    /// - Parameter passes: whether this is one of many leaves that are read in a row.
+    /// - Returns: the node that stands for the place now.
+    @discardableResult
+    func insert(_ node: TreeNode, at address: PageAddress, passes: Bool = false) -> TreeNode {
         // A node knows its place, and one that was written anew has two.
         let isPlaced = node.place != 0 && node.place != address.offset.rawValue
         let node =
             isPlaced ? TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0) : node
         let ticket = epochs.enter()
-        _ = unsafe keep(node, at: address)
-        epochs.leave(ticket)
+        defer { epochs.leave(ticket) }
+        return unsafe keep(node, at: address, passes: passes).takeUnretainedValue()
     }
 
     /// The node that stands for the place now: `node`, or the one that another thread put there
     /// first. Inside an operation only.
-    private func keep(_ node: TreeNode, at address: PageAddress) -> Node {
+    private func keep(_ node: TreeNode, at address: PageAddress, passes: Bool) -> Node {
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
         let offset = address.offset.rawValue
         node.settle(at: offset)
@@ -192,6 +293,11 @@ internal import VarveFormat
                 return unsafe (there, 0, [Limbo.Thing]())
             }
             let mine = unsafe Node.passRetained(node)
+            if passes && letsPass(node, &cache) {
+                budget.enterLimbo(node.footprint)
+                unsafe cache.limbo.add(.node(mine), bytes: node.footprint, epoch: epochs.close())
+                return unsafe (mine, 0, reclaim(&cache))
+            }
             var evicted = 0
             while !(unsafe cache.table.put(mine, at: offset)) {
                 if 2 * cache.count >= cache.table.capacity {
@@ -212,6 +318,15 @@ internal import VarveFormat
         Self.free(dead)
         if evicted > 0 { counters.nodeEvictions.add(UInt64(evicted), ordering: .relaxed) }
         return unsafe kept
+    }
+
+    /// Whether a passed leaf is only lent: as if it was evicted at once.
+    private func letsPass(_ node: TreeNode, _ cache: inout Cache) -> Bool {
+        guard !budget.hasRoom(node.footprint), cache.bytes > budget.bytesMax / 8 else {
+            return false
+        }
+        cache.passed += 1
+        return cache.passed % Self.passedPerKept != 0
     }
 
     private func evict(_ entry: Int, _ cache: inout Cache) {

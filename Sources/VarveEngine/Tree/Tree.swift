@@ -64,13 +64,17 @@ extension NodeStore {
         return unsafe try borrow(pointer, tree: tree, level: level)
     }
 
+    /// Leaves in a row, or IDs of one list, from which on what is read passes.
+    static let passingMin = (leaves: 16, objects: 1024)
+
     /// The leaf that holds the row `object` if the tree has it; the tree is not empty. Inside an
     /// operation only. Nil, with `reads` false, when that would need a page that is not in memory.
     @inline(__always)
     func leaf(
         _ root: RootPointer,
         object: ObjectID,
-        reads: Bool = true
+        reads: Bool = true,
+        passes: Bool = false
     ) throws(EngineError) -> NodeView? {
         let id = unsafe root.id
         var level = unsafe root.level
@@ -82,7 +86,7 @@ extension NodeStore {
             } else {
                 let isHere = unsafe reads || find(pointer.offset) != nil
                 if !isHere { return nil }
-                unsafe node = try borrow(pointer, tree: id, level: level)
+                unsafe node = try borrow(pointer, tree: id, level: level, passes: passes)
             }
             let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
             if unsafe view.level == 0 { return unsafe view }
@@ -136,10 +140,12 @@ extension NodeStore {
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
         if unsafe root.isEmpty { return }
+        let passes = objects.count >= Self.passingMin.objects
         var position = 0
         while position < objects.count {
             let next = try operation { () throws(EngineError) -> Int in
-                guard let leaf = unsafe try leaf(root, object: objects[position]) else {
+                let object = objects[position]
+                guard let leaf = unsafe try leaf(root, object: object, passes: passes) else {
                     preconditionFailure("a leaf was asked for")
                 }
                 return unsafe try visit(leaf, objects, from: position, root.id, body)

@@ -5,7 +5,8 @@
 // - It stands on an entry or nowhere. After an error it stands nowhere for ever.
 // - Keys ascend from leaf to leaf as they do inside one, whatever the pages say.
 // - It holds its leaf and the inner nodes above it by references, taken when it gets there: inside
-//   a leaf it moves by counting. Between two moves nothing is kept from being evicted.
+//   a leaf it moves by counting. Behind many leaves in a row it holds some that come next, too
+//   (`LeavesAhead`).
 // - Bytes are lent to a closure from published nodes only. Those of a transaction are copied for
 //   it: the closure could change them.
 
@@ -22,6 +23,7 @@ public struct TreeCursor {
     /// The inner nodes above the leaf and the children taken.
     private var path: ContiguousArray<Step> = []
     private var leaf: TreeNode?
+    private var ahead = LeavesAhead()
     private var index = 0
     private var isOnEntry = false
     private var failure: EngineError?
@@ -268,6 +270,7 @@ public struct TreeCursor {
     private mutating func clear() {
         path.removeAll(keepingCapacity: true)
         leaf = nil
+        ahead = LeavesAhead()
         isOnEntry = false
     }
 
@@ -349,7 +352,10 @@ public struct TreeCursor {
     private mutating func descendEdge(first: Bool) throws(EngineError) -> Bool {
         do throws(EngineError) {
             while let step = path.last {
-                let child = try tree.child(of: step.node, at: step.index)
+                let child =
+                    step.node.level == 1
+                    ? try ahead.leaf(of: tree, under: step.node, at: step.index, isForward: first)
+                    : try tree.child(of: step.node, at: step.index)
                 if child.isLeaf {
                     if let leaf { try checkOrder(leaf, child, isForward: first) }
                     leaf = child

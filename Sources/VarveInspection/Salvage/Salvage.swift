@@ -238,8 +238,11 @@ final class Salvage {
             for entity in schema.all { try askIndexes(about: entity) }
             tellDamage()
             try checkOtherTrees()
-            // 6. No reference leads to a row that is lost.
-            if let writer { try clearReferences(in: writer) }
+            // 6. An ID is that of one row, and no reference leads to a row that is lost.
+            if let writer {
+                try dropSharedIDs(in: writer)
+                try clearReferences(in: writer)
+            }
             report.entities = schema.all.compactMap { damage.counts[$0.id] }.filter {
                 $0.kept + $0.lost + $0.unnamed > 0
             }

@@ -166,6 +166,31 @@ extension Salvage {
 
     // MARK: References
 
+    /// Of rows of several entities with one ID the first entity's stays. A plan, which writes
+    /// nothing, does not know of them.
+    func dropSharedIDs(in writer: SalvageWriter) throws {
+        var dropped: [(entity: RecordEntity, object: ObjectID)] = []
+        func drop() throws(InspectionError) {
+            try writer.write { transaction in
+                for (entity, object) in dropped { try transaction.delete(entity.id, object) }
+            }
+            dropped = []
+            try goOn(0)
+        }
+        let snapshot = writer.store.engine.snapshot()
+        try SharedObjectIDs.forEach(schema.all, of: snapshot, goesOn: { true }) {
+            object,
+            holders throws(InspectionError) in
+            for entity in holders.dropFirst() {
+                lose(entity, object, "\(holders[0].name) has a row with the same object ID")
+                damage.counts[entity.id]?.kept -= 1
+                dropped.append((entity, object))
+            }
+            if dropped.count >= 1024 { try drop() }
+        }
+        if !dropped.isEmpty { try drop() }
+    }
+
     /// Takes out references to lost rows, in the new store.
     func clearReferences(in writer: SalvageWriter) throws {
         for entity in schema.all {

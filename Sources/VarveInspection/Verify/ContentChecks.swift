@@ -37,7 +37,7 @@ struct ContentChecks {
     private var badBlobs: [BlobDigest: Int] = [:]
     private var rowsAreWhole = true
 
-    private static let objectsMax = 1000
+    static let objectsMax = 1000
     private static let entriesPerCall: UInt64 = 4096
     private var entries: UInt64 = 0
 
@@ -57,8 +57,8 @@ struct ContentChecks {
         self.report = report
     }
 
-    private var storage: Snapshot { snapshot.storage }
-    private var names: TreeNames { observer.names }
+    var storage: Snapshot { snapshot.storage }
+    var names: TreeNames { observer.names }
 
     mutating func run() throws(InspectionError) {
         let entities = snapshot.schema.all
@@ -66,6 +66,8 @@ struct ContentChecks {
         let blobs = try checkBlobs()
         let values = try checkValues()
         for entity in entities where report.isComplete { try checkRows(entity) }
+        guard report.isComplete else { return }
+        try checkIdentities(entities)
         guard report.isComplete else { return }
         compare(blobs, expectedBlobs, "blobs", .blobs)
         compare(values, expectedValues, "large values", .largeValues)
@@ -547,12 +549,12 @@ struct ContentChecks {
         }
     }
 
-    private mutating func goesOn() -> Bool {
+    mutating func goesOn() -> Bool {
         if !progress(report.bytes, report.problems.count) { report.isComplete = false }
         return report.isComplete
     }
 
-    private func problem(
+    func problem(
         _ subject: String,
         _ message: String,
         objects: [String] = []

@@ -213,6 +213,9 @@ extension RecordQuery {
 /// Values, each once: what is equal to a filter is the same here.
 public struct DistinctValues {
     private var integers: Set<Int64> = []
+    /// Integers that are known, each at the place that its bits give: most rows of a column with
+    /// few values have one of these, which costs a load where a set costs a hash.
+    private var recent: [Int64] = []
     /// By bytes: `String` calls texts equal that no index finds together.
     private var texts: Set<[UInt8]> = []
     private var others: Set<StoredValue> = []
@@ -221,12 +224,30 @@ public struct DistinctValues {
     public init() {}
 
     /// Adds an integer.
-    mutating func add(_ value: Int64) { integers.insert(value) }
+    mutating func add(_ value: Int64) {
+        let place = Self.place(value)
+        if recent.isEmpty {
+            recent = [Int64](repeating: 0, count: Self.recentCount)
+            // No place holds a value that was never added: 1 belongs elsewhere.
+            recent[Self.place(0)] = 1
+        }
+        if recent[place] == value { return }
+        recent[place] = value
+        integers.insert(value)
+    }
+
+    private static let recentCount = 1024
+
+    /// The upper bits of a multiplication by 2^64 divided by the golden ratio.
+    @inline(__always)
+    private static func place(_ value: Int64) -> Int {
+        Int((UInt64(bitPattern: value) &* 0x9E37_79B9_7F4A_7C15) >> 54)
+    }
 
     /// Adds a value.
     public mutating func add(_ value: StoredValue) {
         switch value {
-        case .int(let number): integers.insert(number)
+        case .int(let number): add(number)
         case .text(let text): texts.insert(Array(text.utf8))
         // -0 is +0, and all NaN are one.
         case .double(let number): others.insert(.double(Self.folded(number)))

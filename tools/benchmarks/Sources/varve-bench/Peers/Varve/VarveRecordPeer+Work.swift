@@ -144,11 +144,6 @@ extension VarveRecordPeer: QueryPeer {
     }
 
     func distinctCounts() throws -> Int {
-        var found: Set<Int64> = []
-        try store.snapshot().forEachRow(record) { _, _, layout, row throws(RecordError) in
-            found.insert(try number(layout, row, columns.count))
-            return true
-        }
-        return found.count
+        try store.snapshot().distinct(RecordQuery(entity: record.id), columns.count).count
     }
 }
