@@ -342,6 +342,7 @@ public final class Engine: Sendable {
             editor: editor,
             loader: base.generation.nodes,
             spill: spill,
+            objectIDs: objectIDs,
             options: options,
             delegate: delegate
         )

@@ -171,6 +171,9 @@ public enum DeltaOps {
     /// Object IDs are below this: what counts on from one never overflows.
     public static let objectsEnd: UInt64 = 1 << 62
 
+    /// IDs of objects that are made are below this: the counter is behind them and below 2^62.
+    public static let newObjectsEnd = objectsEnd - 1
+
     private static func object(_ reader: inout ByteReader) throws(FormatError) -> ObjectID {
         let number = try reader.varint("object")
         guard number < objectsEnd else { throw reader.error("object", "\(number)", "below 2^62") }

@@ -262,6 +262,11 @@ public enum BackgroundThread {
         return true
     }
 
+    /// Threads of all calls of `map` that have not ended. On a machine with more to do they may not
+    /// have begun when their work is done.
+    private static let helpers = Atomic<Int>(0)
+    private static let helpersMax = 4 * processors
+
     /// Transforms each input, on this thread and others; outputs in the order of their inputs. With
     /// fewer threads when the system gives none, or no processor for them.
     /// - Parameter together: inputs that a thread takes at once.
@@ -276,7 +281,15 @@ public enum BackgroundThread {
         let work = SharedWork(inputs, together, transform)
         let useful = min(threads, (inputs.count + together - 1) / together)
         for _ in 1..<max(1, useful) {
-            guard start({ work.work() }) else { break }
+            guard helpers.add(1, ordering: .relaxed).newValue <= helpersMax,
+                start({
+                    work.work()
+                    helpers.subtract(1, ordering: .relaxed)
+                })
+            else {
+                helpers.subtract(1, ordering: .relaxed)
+                break
+            }
         }
         work.work()
         return work.result()

@@ -239,6 +239,40 @@ import VarveTesting
         try StoreChecks.run(on: bytes)
     }
 
+    @Test("A row whose object ID cannot be is lost with a word")
+    func anObjectIDThatCannotBe() throws {
+        var changedPages = 0
+        let bytes = try changed("types") { log in
+            for index in log.parts.indices where log.parts[index].isPage {
+                let payload = log.parts[index].payload
+                guard
+                    let front = try? PageHeader(
+                        decoding: payload,
+                        range: 0..<payload.count,
+                        place: ""
+                    ), front.level == 0, front.tree.rawValue >= 16,
+                    let body = try? PageBody(
+                        decoding: payload,
+                        range: PageHeader.length..<payload.count,
+                        header: front,
+                        offset: FileOffset(.max)
+                    ), body.values.contains(where: { !$0.isEmpty }), body.prefix.count >= 6
+                else { continue }
+                // The first byte of all keys of a leaf of rows: 2^62 and something.
+                log.parts[index].payload[body.prefix.lowerBound] = 0x40
+                changedPages += 1
+            }
+        }
+        #expect(changedPages > 0)
+        let observer = try StoreObserver.open(StoreChecks.disk(bytes).location())
+        let target = SimulatedDisk()
+        let report = try observer.salvage(to: target.location("Fixed"))
+        let lost = report.lostRows.filter { $0.reason.contains("2^62") }
+        #expect(!lost.isEmpty)
+        #expect(try StoreObserver.open(target.location("Fixed")).verify(level: .full).isSound)
+        try StoreChecks.run(on: bytes)
+    }
+
     @Test("S12: only a blob's exact name is one") func onlyABlobsExactNameIsOne() throws {
         let name = String(repeating: "0a", count: 32)
         #expect(BlobDigest(hexText: name)?.hexText == name)

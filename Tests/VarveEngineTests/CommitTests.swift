@@ -152,6 +152,47 @@ import VarveIO
         let error = #expect(throws: EngineError.self) { try Engine.openTest(directory) }
         #expect(error?.code == .formatTooNew)
     }
+
+    /// Whoever chooses an ID himself, as a recovery does, has it for good.
+    @Test func anIDThatTheCallerChoseIsNotHandedOutAgain() throws {
+        let directory = MemoryDirectory()
+        var engine = try Engine.openTest(directory)
+        let first = engine.allocateObjectIDs(1).rawValue
+        for object in [first + 500, first + 20] {
+            _ = try engine.write { transaction in
+                try transaction.insert(TestDelegate.entity, ObjectID(object), row: row(1, "text"))
+            }
+        }
+        #expect(engine.allocateObjectIDs(1).rawValue == first + 501)
+        _ = try engine.write { transaction in
+            try transaction.insert(
+                TestDelegate.entity,
+                ObjectID(first + 510),
+                row: row(1, "text")
+            )
+            // The next object of the same transaction.
+            #expect(engine.allocateObjectIDs(1).rawValue == first + 511)
+        }
+        try engine.close()
+        engine = try Engine.openTest(directory)
+        #expect(engine.allocateObjectIDs(1).rawValue > first + 511)
+        try engine.close()
+    }
+
+    /// A process that set IDs aside for itself, between its turns with others.
+    @Test func anIDAtTheEndOfWhatWasSetAsideDoesNotUseItUp() {
+        let objectIDs = ObjectIDs(next: 100)
+        let nobodys = objectIDs.setAside()
+        #expect(nobodys == 100 + ObjectIDs.lease)
+        objectIDs.tookOver(ObjectID(nobodys - 1))
+        let next = objectIDs.take(1)
+        #expect(next >= nobodys && objectIDs.highWater > next)
+        // Somebody else's: it is behind what is handed out here, and not handed out by the next.
+        let far = objectIDs.highWater + 1_000
+        objectIDs.tookOver(ObjectID(far))
+        #expect(objectIDs.take(1) == next + 1)
+        #expect(objectIDs.highWater == far + 1)
+    }
 }
 
 extension MemoryDirectory {
@@ -168,22 +209,5 @@ extension MemoryDirectory {
             )
         }
         return copy
-    }
-
-    /// Whoever chooses an ID himself, as a recovery does, has it for good.
-    @Test func anIDThatTheCallerChoseIsNotHandedOutAgain() throws {
-        let directory = MemoryDirectory()
-        var engine = try Engine.openTest(directory)
-        let first = engine.allocateObjectIDs(1).rawValue
-        for object in [first + 500, first + 20] {
-            _ = try engine.write { transaction in
-                try transaction.insert(TestDelegate.entity, ObjectID(object), row: row(1, "text"))
-            }
-        }
-        #expect(engine.allocateObjectIDs(1).rawValue == first + 501)
-        try engine.close()
-        engine = try Engine.openTest(directory)
-        #expect(engine.allocateObjectIDs(1).rawValue > first + 501)
-        try engine.close()
     }
 }

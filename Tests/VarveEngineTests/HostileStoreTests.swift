@@ -275,6 +275,23 @@ import VarveIO
         }
     }
 
+    /// No log could say that it went.
+    @Test func aRowWhoseIDCannotBeIsNotTakenOut() throws {
+        let object = ObjectID(1 << 62)
+        let directory = try store({ log in
+            let address = leaf([1, 2, object.rawValue], &log)
+            return [StoredRoot(tree: TestDelegate.rows, level: 0, address: address, rows: 3)]
+        })
+        let engine = try Engine.openTest(directory, mode: .existing)
+        #expect {
+            try engine.write { transaction in
+                _ = try transaction.deleteIfPresent(TestDelegate.entity, object)
+            }
+        } throws: { ($0 as? EngineError)?.code == .invalid }
+        #expect(try engine.snapshot().contains(TestDelegate.rows, object))
+        try engine.close()
+    }
+
     /// 60,000 keys that share a prefix of a megabyte would unfold to 60 GB.
     @Test func aPrefixThatUnfoldsWithoutBoundIsDamage() throws {
         expectDamage(

@@ -43,14 +43,29 @@ final class ObjectIDs: Sendable {
         return end - count
     }
 
-    /// An object was made with an ID that may not be from here. It must not be one that another
-    /// process may hand out.
+    /// An object is made, in this process's turn, with an ID that may not be from here; it must not
+    /// be one that another process may hand out.
+    @inline(__always)
     func tookOver(_ object: ObjectID) {
-        if object.rawValue < next.load(ordering: .relaxed) { return }
+        if object.rawValue >= next.load(ordering: .relaxed) { passOver(object) }
+    }
+
+    @inline(never)
+    private func passOver(_ object: ObjectID) {
         given.max(object.rawValue + 1, ordering: .relaxed)
-        if object.rawValue < end.load(ordering: .relaxed) {
-            next.max(object.rawValue + 1, ordering: .relaxed)
-        }
+        let last = end.load(ordering: .relaxed)
+        guard object.rawValue < last else { return }
+        let isShort = last != .max && last - object.rawValue < Self.lease / 2
+        // Others may be taking IDs: there must be some whatever they see.
+        if isShort { renew() } else { next.max(object.rawValue + 1, ordering: .relaxed) }
+    }
+
+    /// Sets others aside, in this process's turn.
+    private func renew() {
+        let start = highWater
+        end.store(start + Self.lease, ordering: .relaxed)
+        next.max(start, ordering: .relaxed)
+        given.max(start + Self.lease, ordering: .relaxed)
     }
 
     /// This process has handed out none from here on.
@@ -70,9 +85,7 @@ final class ObjectIDs: Sendable {
             before.withLock { $0 = given.load(ordering: .relaxed) }
             end.store(now + Self.lease, ordering: .relaxed)
         } else if last - min(now, last) < Self.lease / 2 {
-            let start = highWater
-            end.store(start + Self.lease, ordering: .relaxed)
-            next.max(start, ordering: .relaxed)
+            renew()
         }
         given.max(end.load(ordering: .relaxed), ordering: .relaxed)
         return highWater

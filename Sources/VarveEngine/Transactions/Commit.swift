@@ -279,8 +279,6 @@ extension Engine {
         record.epoch = writer.epoch
         record.clockMicroseconds = options.environment.wallClockMicroseconds()
         record.liveBytes = writer.pending.liveBytes
-        // Whoever chose an ID himself: nobody gets it again.
-        if let highest = transaction.highestInserted { objectIDs.tookOver(highest) }
         record.objectIDHighWater = objectIDHighWater
         record.schemaVersion = transaction.editor.schemaVersion
         record.operationCount = UInt32(clamping: transaction.operationCount)

@@ -49,13 +49,15 @@ public struct RowBlock: Sendable {
         _ tree: TreeID,
         _ objects: [ObjectID],
         from first: Int,
+        passes: Bool,
         _ room: RowBlockRoom?
     ) throws(EngineError) {
         var writer = ByteWriter()
         var rows: [Row] = []
         rows.reserveCapacity(objects.count)
         var untold = 0
-        try state.visit(tree, objects, state.generation.nodes) { index, version, row in
+        let nodes = state.generation.nodes
+        try state.visit(tree, objects, nodes, passes: passes) { index, version, row in
             if let room {
                 untold += row.count
                 if untold >= RowBlockRoom.piece {
@@ -135,8 +137,9 @@ extension Snapshot {
         _ room: RowBlockRoom?
     ) throws(EngineError) -> [RowBlock] {
         let threads = engine.options.readingThreads
+        let passes = objects.count >= NodeStore.passingMin.objects
         if threads < 2 || objects.count < Self.parallelRowsMin {
-            return [try RowBlock(state, tree, objects, from: 0, room)]
+            return [try RowBlock(state, tree, objects, from: 0, passes: passes, room)]
         }
         let parts = threads * Self.partsPerThread
         let ranges = (0..<parts).map { part in
@@ -147,7 +150,7 @@ extension Snapshot {
             do throws(EngineError) {
                 let part = Array(objects[range])
                 return Result<RowBlock, EngineError>.success(
-                    try RowBlock(state, tree, part, from: range.lowerBound, room)
+                    try RowBlock(state, tree, part, from: range.lowerBound, passes: passes, room)
                 )
             } catch {
                 return .failure(error)

@@ -88,7 +88,8 @@ public final class Snapshot: Sendable {
         _ objects: [ObjectID],
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
-        try state.visit(tree, objects, nodes, body)
+        let passes = objects.count >= NodeStore.passingMin.objects
+        try state.visit(tree, objects, nodes, passes: passes, body)
     }
 
     /// Whether there is such a row.

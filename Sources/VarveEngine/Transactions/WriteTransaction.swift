@@ -31,9 +31,8 @@ public final class WriteTransaction {
     private var deleteCount: UInt64 = 0
     /// The first error of a change.
     private(set) var failure: EngineError?
+    private let objectIDs: ObjectIDs
     private var changes: [EntityID: EntityChanges] = [:]
-    /// The highest object ID of an insert.
-    private(set) var highestInserted: ObjectID?
     /// Changes of rows that are not in their tree yet.
     private var waiting = WaitingRows()
     /// The change that was put in place last, and whether all came in the order of objects.
@@ -50,9 +49,11 @@ public final class WriteTransaction {
         editor: StateEditor,
         loader: NodeStore,
         spill: Spill,
+        objectIDs: ObjectIDs,
         options: EngineOptions,
         delegate: any EngineDelegate
     ) {
+        self.objectIDs = objectIDs
         self.spill = spill
         self.editor = editor
         self.loader = loader
@@ -130,7 +131,11 @@ public final class WriteTransaction {
 
     /// Adds a row in the encoding of `RowCoding`, large values inside.
     ///
-    /// - Throws: `invalid` when the object exists, its ID is 2^62 or above, or a row names an
+    /// `object` is from `allocateObjectIDs`; an ID belongs to one object of one entity. One that
+    /// the caller chose himself, as a recovery does, is not handed out from here on, nor is any
+    /// below it, whether the transaction is committed or not.
+    ///
+    /// - Throws: `invalid` when the object exists, its ID is 2^62 - 1 or above, or a row names an
     ///   unknown blob; `damaged`, `ioFailed`.
     /// - Complexity: O(log n) for the row and for each index entry.
     public func insert(
@@ -138,7 +143,7 @@ public final class WriteTransaction {
         _ object: ObjectID,
         row: [UInt8]
     ) throws(EngineError) {
-        try check(object)
+        try checkNew(object)
         let (stored, moved) = try format { () throws(FormatError) in
             try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
         }
@@ -160,7 +165,7 @@ public final class WriteTransaction {
         if facts.hasBlobs || facts.largestBody > options.inlineValueBytesMax {
             return try insert(entity, object, row: row)
         }
-        try check(object)
+        try checkNew(object)
         try change { () throws(EngineError) in try editor.insertPlain(entity, object, row: row) }
         noteInserted(entity, object, row)
     }
@@ -172,9 +177,19 @@ public final class WriteTransaction {
         }
     }
 
+    private func checkNew(_ object: ObjectID) throws(EngineError) {
+        guard object.rawValue < DeltaOps.newObjectsEnd else {
+            throw EngineError(
+                .invalid,
+                "IDs of new objects are below 2^62 - 1; this one is \(object.rawValue)"
+            )
+        }
+    }
+
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
         changes[entity, default: EntityChanges()].inserted.add(object)
-        highestInserted = max(highestInserted ?? object, object)
+        // Whoever chose it himself has it for good, even if the transaction is given up.
+        objectIDs.tookOver(object)
         log(.insert(entity: entity, object: object, row: row))
     }
 

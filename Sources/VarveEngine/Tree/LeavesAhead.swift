@@ -4,8 +4,10 @@
 // - What it hands out is the child that was asked for, or the error that reading it gave. An error
 //   is thrown when the scan gets there, not before.
 // - Nothing is read ahead before `NodeStore.passingMin` leaves were read in a row in one direction,
-//   nor in a tree that can still change.
-// - It holds at most `leavesMax` leaves, of `storedBytesMax` bytes in the file together.
+//   nor in a tree that can still change. What is ahead is at most half of what was read before, so
+//   that a scan that ends soon has not read much too much.
+// - It holds at most `leavesMax` leaves that were not handed out yet; restoring them stops behind
+//   `bytesMax`, and what is not restored is asked for again.
 
 internal import VarveBase
 internal import VarveFormat
@@ -13,13 +15,14 @@ internal import VarveFormat
 struct LeavesAhead {
     /// Some 300 microseconds of restoring, beside which a thread costs little.
     private static let leavesMax = 64
-    private static let storedBytesMax = 1 << 20
+    /// Bytes of restored leaves: those of a forged page may be thousands of times its own.
+    private static let bytesMax = 1 << 20
 
     /// Leaves in a row, in one direction.
     private var run = 0
     private var isForward = true
-    /// The first is child `next` of the parent that was asked for last.
-    private var leaves: ArraySlice<Result<TreeNode, EngineError>> = []
+    /// Last comes child `next` of the parent that was asked for last.
+    private var leaves: [Result<TreeNode, EngineError>] = []
     private var next = 0
 
     /// The leaf that is child `index` of `parent`; the one before was asked for last, if any.
@@ -35,35 +38,26 @@ struct LeavesAhead {
         }
         run += 1
         if leaves.isEmpty || next != index {
+            leaves = []
             guard tree.isPublished, run > NodeStore.passingMin.leaves else {
                 return try tree.child(of: parent, at: index)
             }
-            let indices = Self.indices(under: parent, from: index, isForward: isForward)
-            leaves = tree.loader.leaves(under: parent, indices, tree: tree.id)[...]
+            let count = min(Self.leavesMax, run / 2)
+            let indices =
+                isForward
+                ? Array(index..<min(parent.count, index + count))
+                : Array((max(0, index + 1 - count)...index).reversed())
+            leaves = tree.loader.leaves(
+                under: parent,
+                indices,
+                tree: tree.id,
+                bytesMax: Self.bytesMax
+            ).reversed()
         }
-        guard let leaf = leaves.popFirst() else {
+        guard let leaf = leaves.popLast() else {
             preconditionFailure("a leaf that was asked for is there, or its error")
         }
         next = isForward ? index + 1 : index - 1
         return try leaf.get()
-    }
-
-    /// Children to read together, in the order of the scan.
-    private static func indices(
-        under parent: TreeNode,
-        from index: Int,
-        isForward: Bool
-    ) -> [Int] {
-        var indices: [Int] = []
-        var stored = 0
-        var index = index
-        while index >= 0, index < parent.count, indices.count < leavesMax,
-            indices.isEmpty || stored < storedBytesMax
-        {
-            indices.append(index)
-            stored += Int(parent.children[index].address?.storedLength ?? 0)
-            index += isForward ? 1 : -1
-        }
-        return indices
     }
 }

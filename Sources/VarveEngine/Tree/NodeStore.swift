@@ -195,14 +195,16 @@ internal import VarveIO
 
     // MARK: Scans
 
-    /// Leaves under one parent in the order of `indices`, with references. Those that are not in
-    /// memory are restored by several threads, when they are enough and no other scan does so.
+    /// Leaves under one parent in the order of `indices`, with references: at least the first, and
+    /// as many as take some `bytesMax` bytes when they are restored. Those that are not in memory
+    /// are restored by several threads, when they are enough and no other scan does so.
     ///
     /// The parent is of a published tree, and held.
     func leaves(
         under parent: TreeNode,
         _ indices: [Int],
-        tree: TreeID
+        tree: TreeID,
+        bytesMax: Int
     ) -> [Result<TreeNode, EngineError>] {
         var leaves: [Result<TreeNode, EngineError>?] = []
         leaves.reserveCapacity(indices.count)
@@ -225,18 +227,16 @@ internal import VarveIO
             }
         }
         epochs.leave(ticket)
-        let restored = restore(missing, tree: tree)
+        let restored = restore(missing, tree: tree, bytesMax: bytesMax)
         for (leaf, result) in zip(missing, restored) {
-            if case .success(let node) = result {
+            if case .success(let node)? = result {
                 leaves[leaf.place] = .success(insert(node, at: leaf.address, passes: true))
             } else {
                 leaves[leaf.place] = result
             }
         }
-        return leaves.map { leaf in
-            guard let leaf else { preconditionFailure("a missing leaf is restored") }
-            return leaf
-        }
+        // Behind the first that was too much, others may have been restored before that showed.
+        return leaves.prefix { $0 != nil }.compactMap(\.self)
     }
 
     private struct MissingLeaf {
@@ -248,13 +248,25 @@ internal import VarveIO
     /// Fewer leaves are not worth a thread.
     private static let leavesPerThreadMin = 8
 
+    /// Bytes that may still be restored.
+    private final class Room: Sendable {
+        let left: Atomic<Int>
+        init(_ bytes: Int) { left = Atomic(bytes) }
+    }
+
+    /// Nil for what would be too much; never for the first.
     private func restore(
         _ missing: [MissingLeaf],
-        tree: TreeID
-    ) -> [Result<TreeNode, EngineError>] {
-        @Sendable func restored(_ leaf: MissingLeaf) -> Result<TreeNode, EngineError> {
+        tree: TreeID,
+        bytesMax: Int
+    ) -> [Result<TreeNode, EngineError>?] {
+        let room = Room(bytesMax)
+        @Sendable func restored(_ leaf: MissingLeaf) -> Result<TreeNode, EngineError>? {
+            if leaf.place > 0, room.left.load(ordering: .relaxed) <= 0 { return nil }
             do throws(EngineError) {
-                return .success(try checked(leaf.address, rows: leaf.rows, tree: tree, level: 0))
+                let node = try checked(leaf.address, rows: leaf.rows, tree: tree, level: 0)
+                room.left.subtract(node.footprint, ordering: .relaxed)
+                return .success(node)
             } catch {
                 return .failure(error)
             }

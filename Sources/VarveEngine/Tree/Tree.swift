@@ -73,8 +73,25 @@ extension NodeStore {
     func leaf(
         _ root: RootPointer,
         object: ObjectID,
+        reads: Bool = true
+    ) throws(EngineError) -> NodeView? {
+        var end = UInt64.max
+        return unsafe try leaf(root, object: object, reads: reads, passes: false, &end)
+    }
+
+    /// The same.
+    ///
+    /// - Parameters:
+    ///   - passes: as in `borrow`.
+    ///   - end: becomes the first object that is not below the separator behind the leaf, if that
+    ///     is lower.
+    @inline(__always)
+    func leaf(
+        _ root: RootPointer,
+        object: ObjectID,
         reads: Bool = true,
-        passes: Bool = false
+        passes: Bool,
+        _ end: inout UInt64
     ) throws(EngineError) -> NodeView? {
         let id = unsafe root.id
         var level = unsafe root.level
@@ -90,7 +107,10 @@ extension NodeStore {
             }
             let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
             if unsafe view.level == 0 { return unsafe view }
-            unsafe pointer = view.child(view.childIndex(object: object)).pointee
+            let index = unsafe view.childIndex(object: object)
+            // Of a separator the head says it all, as in `childIndex`.
+            if unsafe index + 1 < view.count { end = unsafe min(end, view.head(index + 1)) }
+            unsafe pointer = view.child(index).pointee
             level = unsafe view.level &- 1
         }
     }
@@ -134,33 +154,37 @@ extension NodeStore {
 
     /// Lends the rows of ascending object IDs to `body`, with their positions in `objects`, until
     /// it says false. One operation per leaf.
+    ///
+    /// - Parameter passes: whether the list is one of many IDs, or a part of one.
     func visit(
         _ root: RootPointer,
         _ objects: [ObjectID],
+        passes: Bool,
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
         if unsafe root.isEmpty { return }
-        let passes = objects.count >= Self.passingMin.objects
         var position = 0
         while position < objects.count {
             let next = try operation { () throws(EngineError) -> Int in
                 let object = objects[position]
-                guard let leaf = unsafe try leaf(root, object: object, passes: passes) else {
+                var end = UInt64.max
+                guard let leaf = unsafe try leaf(root, object: object, passes: passes, &end) else {
                     preconditionFailure("a leaf was asked for")
                 }
-                return unsafe try visit(leaf, objects, from: position, root.id, body)
+                return unsafe try visit(leaf, objects, from: position, end, root.id, body)
             }
             guard next > position else { return }
             position = next
         }
     }
 
-    /// The part of `objects` that this leaf holds; returns the first position that it does not, or
-    /// `from` when `body` has had enough.
+    /// The part of `objects` that belongs into this leaf, which is what is below `end`; returns the
+    /// first position behind it, or `from` when `body` has had enough.
     private func visit(
         _ leaf: NodeView,
         _ objects: [ObjectID],
         from: Int,
+        _ end: UInt64,
         _ id: TreeID,
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) -> Int {
@@ -172,7 +196,12 @@ extension NodeStore {
             let object = objects[position]
             if position > from {
                 precondition(objects[position - 1] <= object, "object IDs must ascend")
-                if object.rawValue > last { break }
+                if object.rawValue > last {
+                    if object.rawValue >= end { break }
+                    // There is none, here or elsewhere: going down again would lead here.
+                    position += 1
+                    continue
+                }
             }
             // Neighbours in the list are often neighbours in the leaf.
             let isExpected =
@@ -212,10 +241,11 @@ extension StoreState {
         _ tree: TreeID,
         _ objects: [ObjectID],
         _ nodes: NodeStore,
+        passes: Bool,
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
         guard let root = unsafe trees.pointer(tree) else { return }
-        unsafe try nodes.visit(root, objects, body)
+        unsafe try nodes.visit(root, objects, passes: passes, body)
     }
 }
 

@@ -71,6 +71,11 @@ struct SalvageDamage {
     /// Objects in holes that were told by the log: kept, or gone.
     var told: [EntityID: Set<ObjectID>] = [:]
 
+    /// Objects that are lost and in no list.
+    private var unlisted: [EntityID: ObjectIDCollector] = [:]
+    /// The same behind `settle`.
+    private var settled: [EntityID: ObjectIDSet] = [:]
+
     private static let holeBytes = 400
 
     mutating func add(
@@ -114,12 +119,24 @@ struct SalvageDamage {
 
     mutating func lose(_ entity: EntityID, _ object: ObjectID, at place: Int?) {
         counts[entity]?.lost += 1
-        if let place { lost[entity, default: [:]][object] = place }
+        if let place {
+            lost[entity, default: [:]][object] = place
+        } else {
+            unlisted[entity, default: ObjectIDCollector()].add(object)
+        }
+    }
+
+    /// To be called when all that is lost was told, in front of `isLost`.
+    mutating func settle() {
+        for entity in unlisted.keys { settled[entity] = unlisted[entity]?.finish() }
+        unlisted = [:]
     }
 
     /// Whether an object is known to be lost, or may be.
     func isLost(_ entity: EntityID, _ object: ObjectID) -> Bool {
-        if lost[entity]?[object] != nil { return true }
+        if lost[entity]?[object] != nil || settled[entity]?.contains(object) == true {
+            return true
+        }
         return isHidden(entity, object) && told[entity]?.contains(object) != true
     }
 

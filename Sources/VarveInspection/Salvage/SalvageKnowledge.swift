@@ -178,9 +178,15 @@ extension Salvage {
             try goOn(0)
         }
         let snapshot = writer.store.engine.snapshot()
-        try SharedObjectIDs.forEach(schema.all, of: snapshot, goesOn: { true }) {
-            object,
-            holders throws(InspectionError) in
+        var steps = 0
+        try SharedObjectIDs.forEach(
+            schema.all,
+            of: snapshot,
+            step: { () throws(InspectionError) in
+                steps += 1
+                if steps % 4096 == 0 { try goOn(0) }
+            }
+        ) { object, holders throws(InspectionError) in
             for entity in holders.dropFirst() {
                 lose(entity, object, "\(holders[0].name) has a row with the same object ID")
                 damage.counts[entity.id]?.kept -= 1
@@ -193,6 +199,7 @@ extension Salvage {
 
     /// Takes out references to lost rows, in the new store.
     func clearReferences(in writer: SalvageWriter) throws {
+        damage.settle()
         for entity in schema.all {
             for relationship in entity.relationships {
                 guard case .column(let column, let index) = relationship.storage,

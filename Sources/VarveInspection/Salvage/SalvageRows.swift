@@ -18,8 +18,8 @@ extension Salvage {
         _ stored: StoredRow,
         isRebuilt: Bool
     ) throws {
-        guard object.rawValue < DeltaOps.objectsEnd else {
-            lose(entity, object, "no object has an ID of 2^62 or above")
+        guard object.rawValue < DeltaOps.newObjectsEnd else {
+            lose(entity, object, "no object has an ID of 2^62 - 1 or above")
             return
         }
         var row = stored.bytes

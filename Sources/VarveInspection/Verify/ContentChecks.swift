@@ -104,7 +104,10 @@ struct ContentChecks {
             let object: ObjectID
             let row: StoredRow
             do throws(EngineError) {
-                object = try cursor.trailingObjectID()
+                guard let found = try SharedObjectIDs.object(at: cursor) else {
+                    throw EngineError(.damaged, "its key is no object ID")
+                }
+                object = found
                 row = try cursor.row()
             } catch {
                 report.add(problem("entry of \(entity.name)", error.message))
@@ -362,7 +365,11 @@ struct ContentChecks {
         var wrongCount = 0
         try observer.forEachEntry(entity.tree, of: storage) { cursor throws(InspectionError) in
             try countEntry()
-            let object = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
+            let found = try engine { () throws(EngineError) in
+                try SharedObjectIDs.object(at: cursor)
+            }
+            // Rows without an object were told.
+            guard let object = found else { return }
             for key in try entries(of: object, entity, tree) {
                 let value = try engine { () throws(EngineError) in try storage.value(tree, key) }
                 guard value == nil else { continue }
@@ -374,10 +381,12 @@ struct ContentChecks {
         }
         try observer.forEachEntry(tree, of: storage) { cursor throws(InspectionError) in
             try countEntry()
-            let object = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
-            if try entries(of: object, entity, tree).contains(cursor.key) { return }
+            let object = try? cursor.trailingObjectID()
+            if let object, try entries(of: object, entity, tree).contains(cursor.key) { return }
             wrongCount += 1
-            if wrong.count < Self.objectsMax { wrong.append(names.object(entity.id, object)) }
+            if let object, wrong.count < Self.objectsMax {
+                wrong.append(names.object(entity.id, object))
+            }
         }
         let name = names.name(tree)
         if missingCount > 0 {
@@ -435,7 +444,6 @@ struct ContentChecks {
             return
         }
         let inverse = relationship.inverse.flatMap { target.relationship(named: $0) }
-        var rows = storage.cursor(target.tree)
         var row: ObjectID?
         var dangling: [String] = []
         var count = 0
@@ -446,13 +454,8 @@ struct ContentChecks {
             do throws(FormatError) { part = try KeyCoding.decode(&reader) } catch { return }
             guard case .value(.reference(let wanted)) = part else { return }
             if row.map({ $0 < wanted }) ?? true {
-                var key: [UInt8] = []
-                KeyCoding.appendObjectID(wanted, to: &key)
-                let seek = key
-                row = try engine { () throws(EngineError) in
-                    try rows.seek(atOrAfter: seek) ? try rows.trailingObjectID() : nil
-                }
-                if row == nil { row = ObjectID(.max) }
+                let next = try SharedObjectIDs.first(in: target.tree, from: wanted, of: storage)
+                row = next ?? ObjectID(.max)
             }
             guard row != wanted else { return }
             count += 1

@@ -1,6 +1,6 @@
-// Object IDs that rows of two entities have.
+// Object IDs that rows of two entities have, and IDs that are still to be handed out.
 //
-// No store is written like that: an ID is handed out once. Caches and contexts know objects by
+// The store's own calls make neither: an ID is handed out once. Caches and contexts know objects by
 // their ID alone, and would show the one row or the other.
 
 import VarveBase
@@ -10,64 +10,84 @@ import VarveRecords
 
 enum SharedObjectIDs {
     private struct Place {
-        let entity: RecordEntity
-        var cursor: TreeCursor
-        var object: ObjectID
+        let object: ObjectID
+        /// Number of the entity in the list.
+        let entity: Int
     }
 
     /// Calls `body` with each ID that rows of several entities have, ascending, and with those.
     ///
     /// Each tree is left where the next ID of another one lies, so that what lies between is not
-    /// read.
+    /// read. No page is held from step to step. Keys that are no object ID are passed over.
     ///
-    /// - Parameter goesOn: called for each step; false ends the walk.
-    /// - Complexity: O(changes from entity to entity x (entities + log n)); a node a level and
-    ///   entity in memory.
+    /// - Parameter step: called before each step; throws to end the walk.
+    /// - Complexity: O(changes from entity to entity x (entities + log n)), where the first factor
+    ///   in the brackets is a move of memory; 16 bytes an entity.
     static func forEach(
         _ entities: [RecordEntity],
         of snapshot: Snapshot,
-        goesOn: () -> Bool,
+        step: () throws(InspectionError) -> Void,
         _ body: (ObjectID, [RecordEntity]) throws(InspectionError) -> Void
     ) throws(InspectionError) {
+        // Descending: the lowest ID comes last, of equal ones the first entity.
         var places: [Place] = []
-        for entity in entities {
-            var cursor = snapshot.cursor(entity.tree)
-            let object = try engine { () throws(EngineError) in
-                try cursor.first() ? try cursor.trailingObjectID() : nil
-            }
-            guard let object else { continue }
-            places.append(Place(entity: entity, cursor: cursor, object: object))
-        }
-        while places.count > 1, goesOn() {
-            var lowest = ObjectID(.max)
-            for place in places { lowest = min(lowest, place.object) }
-            let holders = places.indices.filter { places[$0].object == lowest }
-            if holders.count > 1 { try body(lowest, holders.map { places[$0].entity }) }
-            var target: [UInt8]?
-            if holders.count == 1 {
-                var next = ObjectID(.max)
-                for place in places where place.object != lowest { next = min(next, place.object) }
-                var key: [UInt8] = []
-                KeyCoding.appendObjectID(next, to: &key)
-                target = key
-            }
-            for holder in holders.reversed() {
-                let object = try engine { () throws(EngineError) -> ObjectID? in
-                    let isThere =
-                        if let target {
-                            try places[holder].cursor.seek(atOrAfter: target)
-                        } else {
-                            try places[holder].cursor.next()
-                        }
-                    return isThere ? try places[holder].cursor.trailingObjectID() : nil
-                }
-                if let object, object > lowest {
-                    places[holder].object = object
+        func add(_ entity: Int, from object: ObjectID) throws(InspectionError) {
+            let tree = entities[entity].tree
+            guard let found = try first(in: tree, from: object, of: snapshot), found >= object
+            else { return }
+            var (low, high) = (0, places.count)
+            while low < high {
+                let middle = (low + high) / 2
+                let there = places[middle]
+                if (there.object, there.entity) > (found, entity) {
+                    low = middle + 1
                 } else {
-                    places.remove(at: holder)
+                    high = middle
                 }
             }
+            places.insert(Place(object: found, entity: entity), at: low)
         }
+        for entity in entities.indices { try add(entity, from: ObjectID(0)) }
+        while let lowest = places.last, places.count > 1 {
+            try step()
+            var holders: [Int] = []
+            while let place = places.last, place.object == lowest.object {
+                holders.append(place.entity)
+                places.removeLast()
+            }
+            if holders.count > 1 { try body(lowest.object, holders.map { entities[$0] }) }
+            if lowest.object.rawValue == .max { return }
+            var next = ObjectID(lowest.object.rawValue + 1)
+            if holders.count == 1, let other = places.last { next = other.object }
+            for entity in holders { try add(entity, from: next) }
+        }
+    }
+
+    /// The first object of a tree of rows that is not below `object`.
+    static func first(
+        in tree: TreeID,
+        from object: ObjectID,
+        of snapshot: Snapshot
+    ) throws(InspectionError) -> ObjectID? {
+        var key: [UInt8] = []
+        KeyCoding.appendObjectID(object, to: &key)
+        let start = key
+        return try engine { () throws(EngineError) in
+            var cursor = snapshot.cursor(tree)
+            var more = try cursor.seek(atOrAfter: start)
+            while more {
+                if let found = try Self.object(at: cursor) { return found }
+                more = try cursor.next()
+            }
+            return nil
+        }
+    }
+
+    /// The object of a row's key; nil for a key that is none.
+    static func object(at cursor: TreeCursor) throws(EngineError) -> ObjectID? {
+        var count = 0
+        cursor.withKey { count = $0.count }
+        return count == 8 ? try cursor.trailingObjectID() : nil
     }
 }
 
@@ -80,15 +100,14 @@ extension ContentChecks {
         var count = 0
         var objects: [String] = []
         let names = names
-        var isCancelled = false
-        var checks = self
         try SharedObjectIDs.forEach(
             readable,
             of: storage,
-            goesOn: {
+            step: { () throws(InspectionError) in
                 steps += 1
-                if steps % 4096 == 0 { isCancelled = !checks.goesOn() }
-                return !isCancelled
+                if steps % 4096 == 0, !goesOn() {
+                    throw InspectionError(.cancelled, "the check was ended")
+                }
             }
         ) { object, holders throws(InspectionError) in
             count += 1
@@ -96,7 +115,6 @@ extension ContentChecks {
                 objects += holders.map { names.object($0.id, object) }
             }
         }
-        if isCancelled { report.isComplete = false }
         guard count > 0 else { return }
         report.add(
             problem(
@@ -108,13 +126,10 @@ extension ContentChecks {
     }
 
     private mutating func checkHighWater(_ entity: RecordEntity) throws(InspectionError) {
-        guard let highWater = observer.log.tail?.newest.record.objectIDHighWater,
-            // At the end of the IDs the counter stays below the last.
-            highWater < CommitRecord.countersEnd - 1
-        else { return }
+        guard let highWater = observer.log.tail?.newest.record.objectIDHighWater else { return }
         var cursor = storage.cursor(entity.tree)
         let last = try engine { () throws(EngineError) in
-            try cursor.last() ? try cursor.trailingObjectID() : nil
+            try cursor.last() ? try SharedObjectIDs.object(at: cursor) : nil
         }
         guard let last, last.rawValue >= highWater else { return }
         let object = names.object(entity.id, last)
