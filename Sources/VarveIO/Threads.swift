@@ -6,7 +6,7 @@
 // - The memory of mutex and condition lives as long as the parker and never moves.
 // - A background thread holds its body until the body returns, and nothing else.
 
-internal import Synchronization
+public import Synchronization
 
 #if canImport(Darwin)
 import Darwin
@@ -133,32 +133,56 @@ extension BargingLock: @unchecked Sendable {}
 /// Who wants the outputs works as well, and waits only for inputs that another thread has taken: a
 /// thread that gets no processor costs nothing but its start. When it comes at last it finds
 /// neither work nor anything of the caller's.
-private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
-    private struct Job: Sendable {
-        let inputs: [Input]
-        let transform: @Sendable (Input) -> Output
+///
+/// `@inlinable`, as `BackgroundThread.map`: unspecialized, each piece would ask the runtime for its
+/// generic types, 3 % of a compaction.
+@usableFromInline
+final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
+    @usableFromInline
+    struct Job: Sendable {
+        @usableFromInline let inputs: [Input]
+        @usableFromInline let transform: @Sendable (Input) -> Output
+
+        @inlinable
+        init(_ inputs: [Input], _ transform: @escaping @Sendable (Input) -> Output) {
+            self.inputs = inputs
+            self.transform = transform
+        }
     }
-    private struct Part: Sendable {
-        let start: Int
-        let outputs: [Output]
+    @usableFromInline
+    struct Part: Sendable {
+        @usableFromInline let start: Int
+        @usableFromInline let outputs: [Output]
+
+        @inlinable
+        init(_ start: Int, _ outputs: [Output]) {
+            self.start = start
+            self.outputs = outputs
+        }
     }
-    private struct State {
-        var job: Job?
-        var next = 0
-        var parts: [Part] = []
-        var done = 0
+    @usableFromInline
+    struct State {
+        @usableFromInline var job: Job?
+        @usableFromInline var next = 0
+        @usableFromInline var parts: [Part] = []
+        @usableFromInline var done = 0
+        @usableFromInline var isTaken = false
+
+        @inlinable
+        init(_ job: Job) { self.job = job }
     }
 
-    private let count: Int
-    private let together: Int
-    private let state: Mutex<State>
-    private let isFinished = Atomic<Bool>(false)
-    private let finished = Parker()
+    @usableFromInline let count: Int
+    @usableFromInline let together: Int
+    @usableFromInline let state: Mutex<State>
+    @usableFromInline let isFinished = Atomic<Bool>(false)
+    @usableFromInline let finished = Parker()
     /// Looks at `isFinished` before the caller sleeps: some 20 microseconds, which is what sleeping
     /// and waking cost. The last input of another thread is often done in less.
-    private static var looksMax: Int { 20_000 }
+    @inlinable static var looksMax: Int { 20_000 }
 
     /// At least one input.
+    @inlinable
     init(
         _ inputs: [Input],
         _ together: Int,
@@ -166,9 +190,10 @@ private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     ) {
         count = inputs.count
         self.together = together
-        state = Mutex(State(job: Job(inputs: inputs, transform: transform)))
+        state = Mutex(State(Job(inputs, transform)))
     }
 
+    @inlinable
     func work() {
         while let part = nextPart() {
             let isLast = state.withLock { state in
@@ -184,8 +209,9 @@ private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     }
 
     /// A function of its own, so that the job is let go before its outputs are seen.
+    @inlinable
     @inline(never)
-    private func nextPart() -> Part? {
+    func nextPart() -> Part? {
         let claim: (job: Job, range: Range<Int>)? = state.withLock { state in
             guard let job = state.job, state.next < count else { return nil }
             let start = state.next
@@ -194,12 +220,26 @@ private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
         }
         guard let claim else { return nil }
         return Part(
-            start: claim.range.lowerBound,
-            outputs: claim.job.inputs[claim.range].map(claim.job.transform)
+            claim.range.lowerBound,
+            claim.job.inputs[claim.range].map(claim.job.transform)
         )
     }
 
+    /// Nobody wants the outputs: who works ends with what he has begun.
+    @inlinable
+    func giveUp() { state.withLock { $0.job = nil } }
+
+    /// Whether the caller is the first who wants the outputs.
+    @inlinable
+    func claimResult() -> Bool {
+        state.withLock { state in
+            defer { state.isTaken = true }
+            return !state.isTaken
+        }
+    }
+
     /// All outputs, in the order of their inputs. Called once.
+    @inlinable
     func result() -> [Output] {
         var looks = 0
         while !isFinished.load(ordering: .acquiring) {
@@ -214,7 +254,45 @@ private final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
             defer { state.parts = [] }
             return state.parts
         }
-        return parts.sorted { $0.start < $1.start }.flatMap(\.outputs)
+        if parts.count == 1 { return parts[0].outputs }
+        return parts.sorted { $0.start < $1.start }.flatMap { $0.outputs }
+    }
+}
+
+/// Work that others do while its owner does something else. Who drops it gives it up.
+public final class WorkUnderWay<Input: Sendable, Output: Sendable>: Sendable {
+    @usableFromInline let work: SharedWork<Input, Output>
+
+    @inlinable
+    init(_ work: SharedWork<Input, Output>) { self.work = work }
+
+    @inlinable deinit { work.giveUp() }
+
+    /// Does what nobody has begun, and waits for the rest.
+    /// - Returns: the outputs, in the order of their inputs; nil when they were taken before.
+    @inlinable
+    public func take() -> [Output]? {
+        guard work.claimResult() else { return nil }
+        work.work()
+        return work.result()
+    }
+}
+
+/// Calls a function when everybody has left.
+@usableFromInline
+final class LastOneOut: Sendable {
+    @usableFromInline let inside = Atomic<Int>(1)
+    @usableFromInline let call: @Sendable () -> Void
+
+    @inlinable
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+    @inlinable
+    func enter() { inside.add(1, ordering: .relaxed) }
+
+    @inlinable
+    func leave() {
+        if inside.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { call() }
     }
 }
 
@@ -262,8 +340,8 @@ public enum BackgroundThread {
         return true
     }
 
-    /// Threads of all calls of `map` that have not ended. On a machine with more to do they may not
-    /// have begun when their work is done.
+    /// Threads of all calls of `map` and `begin` that have not ended. On a machine with more to do
+    /// they may not have begun when their work is done.
     private static let helpers = Atomic<Int>(0)
     private static let helpersMax = 4 * processors
 
@@ -271,6 +349,7 @@ public enum BackgroundThread {
     /// fewer threads when the system gives none, or no processor for them.
     /// - Parameter together: inputs that a thread takes at once.
     /// - Complexity: O(inputs); a new thread costs some 20 microseconds.
+    @inlinable
     public static func map<Input: Sendable, Output: Sendable>(
         _ inputs: [Input],
         threads: Int,
@@ -281,18 +360,58 @@ public enum BackgroundThread {
         let work = SharedWork(inputs, together, transform)
         let useful = min(threads, (inputs.count + together - 1) / together)
         for _ in 1..<max(1, useful) {
-            guard helpers.add(1, ordering: .relaxed).newValue <= helpersMax,
-                start({
-                    work.work()
-                    helpers.subtract(1, ordering: .relaxed)
-                })
-            else {
-                helpers.subtract(1, ordering: .relaxed)
-                break
-            }
+            guard startHelper({ work.work() }) else { break }
         }
         work.work()
         return work.result()
+    }
+
+    /// Begins to transform each input, on other threads than this one.
+    /// - Parameters:
+    ///   - inputs: at least one.
+    ///   - threads: how many, at most; with none, all is done by who takes the outputs.
+    ///   - together: inputs that a thread takes at once.
+    ///   - atEnd: called when none of the threads does anything more, by the last of them.
+    /// - Complexity: a new thread costs some 20 microseconds.
+    @inlinable
+    public static func begin<Input: Sendable, Output: Sendable>(
+        _ inputs: [Input],
+        threads: Int,
+        together: Int = 8,
+        atEnd: @escaping @Sendable () -> Void,
+        _ transform: @escaping @Sendable (Input) -> Output
+    ) -> WorkUnderWay<Input, Output> {
+        precondition(!inputs.isEmpty, "there is something to do")
+        let work = SharedWork(inputs, together, transform)
+        let end = LastOneOut(atEnd)
+        for _ in 0..<threads {
+            end.enter()
+            let isStarted = startHelper {
+                work.work()
+                end.leave()
+            }
+            if !isStarted {
+                end.leave()
+                break
+            }
+        }
+        end.leave()
+        return WorkUnderWay(work)
+    }
+
+    /// A thread for work that somebody else does when there is none.
+    @usableFromInline
+    static func startHelper(_ body: @escaping @Sendable () -> Void) -> Bool {
+        if helpers.add(1, ordering: .relaxed).newValue <= helpersMax,
+            start({
+                body()
+                helpers.subtract(1, ordering: .relaxed)
+            })
+        {
+            return true
+        }
+        helpers.subtract(1, ordering: .relaxed)
+        return false
     }
 
     /// Processors that run threads of this process, at least 1.

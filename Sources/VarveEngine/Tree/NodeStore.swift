@@ -84,7 +84,7 @@ internal import VarveIO
     }
 
     deinit {
-        // Whoever reads holds the store, so nobody does.
+        // Whoever reads holds the store, a thread that helps a scan included, so nobody does.
         cache.withLock { cache in
             budget.give(cache.bytes)
             budget.leaveLimbo(cache.limbo.bytes)
@@ -195,40 +195,88 @@ internal import VarveIO
 
     // MARK: Scans
 
-    /// Leaves under one parent in the order of `indices`, with references: at least the first, and
-    /// as many as take some `bytesMax` bytes when they are restored. Those that are not in memory
-    /// are restored by several threads, when they are enough and no other scan does so.
+    /// Leaves under one parent, some of which may have to be restored.
     ///
-    /// The parent is of a published tree, and held.
-    func leaves(
+    /// Like the cursor that has it, it is one thread's. It holds a reference to each leaf that was
+    /// in memory.
+    final class LeafBatch {
+        fileprivate var leaves: [Result<TreeNode, EngineError>?] = []
+        fileprivate var missing: [MissingLeaf] = []
+        fileprivate let tree: TreeID
+        fileprivate let bytesMax: Int
+        /// Other threads restore those that are missing.
+        fileprivate var work: WorkUnderWay<MissingLeaf, Result<TreeNode, EngineError>?>?
+
+        fileprivate init(_ tree: TreeID, bytesMax: Int) {
+            self.tree = tree
+            self.bytesMax = bytesMax
+        }
+    }
+
+    fileprivate struct MissingLeaf {
+        let place: Int
+        let address: PageAddress
+        let rows: UInt64
+    }
+
+    /// Fewer leaves are not worth a thread.
+    private static let leavesPerThreadMin = 8
+
+    /// Looks for leaves under one parent, in the order of `indices`.
+    ///
+    /// The parent is of a published tree, and held meanwhile.
+    ///
+    /// - Parameters:
+    ///   - bytesMax: what leaves that are restored take together, about.
+    ///   - restoresNow: whether other threads begin with those that are not in memory, when they
+    ///     are enough and no other scan has threads.
+    func findLeaves(
         under parent: TreeNode,
         _ indices: [Int],
         tree: TreeID,
-        bytesMax: Int
-    ) -> [Result<TreeNode, EngineError>] {
-        var leaves: [Result<TreeNode, EngineError>?] = []
-        leaves.reserveCapacity(indices.count)
-        var missing: [MissingLeaf] = []
+        bytesMax: Int,
+        restoresNow: Bool
+    ) -> LeafBatch {
+        let batch = LeafBatch(tree, bytesMax: bytesMax)
+        batch.leaves.reserveCapacity(indices.count)
         let ticket = epochs.enter()
         for index in indices {
             let pointer = unsafe parent.view.child(index).pointee
             if let node = unsafe pointer.node ?? find(pointer.offset) {
                 let leaf = unsafe node.takeUnretainedValue()
                 let fits = unsafe leaf.isLeaf && leaf.rows == pointer.rows
-                leaves.append(fits ? .success(leaf) : unsafe .failure(Self.unfit(pointer)))
+                batch.leaves.append(fits ? .success(leaf) : unsafe .failure(Self.unfit(pointer)))
             } else if let address = unsafe pointer.address {
                 epochs.countMiss()
-                unsafe missing.append(
-                    MissingLeaf(place: leaves.count, address: address, rows: pointer.rows)
+                let place = batch.leaves.count
+                unsafe batch.missing.append(
+                    MissingLeaf(place: place, address: address, rows: pointer.rows)
                 )
-                leaves.append(nil)
+                batch.leaves.append(nil)
             } else {
                 preconditionFailure("a child is in memory or in the file")
             }
         }
         epochs.leave(ticket)
-        let restored = restore(missing, tree: tree, bytesMax: bytesMax)
-        for (leaf, result) in zip(missing, restored) {
+        let threads = min(budget.scanThreads - 1, batch.missing.count / Self.leavesPerThreadMin)
+        if restoresNow, threads > 0, budget.startHelp() {
+            batch.work = BackgroundThread.begin(
+                batch.missing,
+                threads: threads,
+                together: 2,
+                atEnd: { [budget] in budget.endHelp() },
+                restoring(batch)
+            )
+        }
+        return batch
+    }
+
+    /// The leaves of a batch, with references: at least the first, and as many as take its bytes
+    /// when they are restored. Called once for a batch.
+    func restoredLeaves(_ batch: LeafBatch) -> [Result<TreeNode, EngineError>] {
+        let restored = batch.work?.take() ?? restore(batch)
+        var leaves = batch.leaves
+        for (leaf, result) in zip(batch.missing, restored) {
             if case .success(let node)? = result {
                 leaves[leaf.place] = .success(insert(node, at: leaf.address, passes: true))
             } else {
@@ -239,14 +287,13 @@ internal import VarveIO
         return leaves.prefix { $0 != nil }.compactMap(\.self)
     }
 
-    private struct MissingLeaf {
-        let place: Int
-        let address: PageAddress
-        let rows: UInt64
+    private func restore(_ batch: LeafBatch) -> [Result<TreeNode, EngineError>?] {
+        let restored = restoring(batch)
+        let threads = min(budget.scanThreads, batch.missing.count / Self.leavesPerThreadMin)
+        guard threads > 1, budget.startHelp() else { return batch.missing.map(restored) }
+        defer { budget.endHelp() }
+        return BackgroundThread.map(batch.missing, threads: threads, together: 2, restored)
     }
-
-    /// Fewer leaves are not worth a thread.
-    private static let leavesPerThreadMin = 8
 
     /// Bytes that may still be restored.
     private final class Room: Sendable {
@@ -254,27 +301,21 @@ internal import VarveIO
         init(_ bytes: Int) { left = Atomic(bytes) }
     }
 
-    /// Nil for what would be too much; never for the first.
-    private func restore(
-        _ missing: [MissingLeaf],
-        tree: TreeID,
-        bytesMax: Int
-    ) -> [Result<TreeNode, EngineError>?] {
-        let room = Room(bytesMax)
-        @Sendable func restored(_ leaf: MissingLeaf) -> Result<TreeNode, EngineError>? {
+    /// Gives nil for what would be too much; never for the first.
+    private func restoring(
+        _ batch: LeafBatch
+    ) -> @Sendable (MissingLeaf) -> Result<TreeNode, EngineError>? {
+        let (room, tree) = (Room(batch.bytesMax), batch.tree)
+        return { leaf in
             if leaf.place > 0, room.left.load(ordering: .relaxed) <= 0 { return nil }
             do throws(EngineError) {
-                let node = try checked(leaf.address, rows: leaf.rows, tree: tree, level: 0)
+                let node = try self.checked(leaf.address, rows: leaf.rows, tree: tree, level: 0)
                 room.left.subtract(node.footprint, ordering: .relaxed)
                 return .success(node)
             } catch {
                 return .failure(error)
             }
         }
-        let threads = min(budget.scanThreads, missing.count / Self.leavesPerThreadMin)
-        guard threads > 1, budget.startHelp() else { return missing.map(restored) }
-        defer { budget.endHelp() }
-        return BackgroundThread.map(missing, threads: threads, together: 2, restored)
     }
 
     // MARK: Keeping and evicting

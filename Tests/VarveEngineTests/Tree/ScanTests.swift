@@ -142,7 +142,8 @@ import VarveIO
     }
 
     /// A page may unfold to much more than its bytes.
-    @Test(arguments: [1, 2]) func leavesAheadEndBehindTheirBytes(threads: Int) throws {
+    @Test(arguments: [1, 2], [false, true])
+    func leavesAheadEndBehindTheirBytes(threads: Int, restoresNow: Bool) throws {
         let (engine, first) = try makeStore(cacheBytes: 8 << 10, threads: threads)
         let snapshot = engine.snapshot()
         let nodes = snapshot.state.generation.nodes
@@ -150,8 +151,14 @@ import VarveIO
         let all = Array(0..<parent.count)
         #expect(all.count > 10)
         func read(_ bytesMax: Int) throws -> [UInt64] {
-            try nodes.leaves(under: parent, all, tree: TestDelegate.rows, bytesMax: bytesMax)
-                .map { try $0.get().rows }
+            let batch = nodes.findLeaves(
+                under: parent,
+                all,
+                tree: TestDelegate.rows,
+                bytesMax: bytesMax,
+                restoresNow: restoresNow
+            )
+            return try nodes.restoredLeaves(batch).map { try $0.get().rows }
         }
         let rows = parent.children.map(\.rows)
         #expect(try read(.max) == rows)
@@ -159,6 +166,30 @@ import VarveIO
             let some = try read(bytesMax)
             #expect(some.count >= 1 && some.count < all.count)
             #expect(some == Array(rows.prefix(some.count)))
+        }
+    }
+
+    /// A cursor is a value, and its copies share what is restored for them meanwhile.
+    @Test(arguments: [UInt64(11), 12]) func copiesOfACursorGoTheirOwnWays(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let (engine, first) = try makeStore(cacheBytes: 32 << 10, threads: 2)
+        var cursors = [(cursor: engine.snapshot().cursor(TestDelegate.rows), place: first)]
+        #expect(try cursors[0].cursor.first())
+        for _ in 0..<60 {
+            let chosen = Int.random(in: 0..<cursors.count, using: &random)
+            for _ in 0..<Int.random(in: 1...400, using: &random)
+            where try cursors[chosen].cursor.next() {
+                cursors[chosen].place += 1
+            }
+            let (cursor, place) = cursors[chosen]
+            if cursor.isValid {
+                #expect(try cursor.trailingObjectID().rawValue == place, "seed \(seed)")
+            } else {
+                #expect(place == first + count - 1, "seed \(seed)")
+                cursors[chosen] = (engine.snapshot().cursor(TestDelegate.rows), first)
+                #expect(try cursors[chosen].cursor.first())
+            }
+            if cursors.count < 4 { cursors.append(cursors[chosen]) }
         }
     }
 
