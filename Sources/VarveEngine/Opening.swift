@@ -20,6 +20,11 @@ extension Engine {
     /// IDs that an unclean end may have handed out without a trace: they are passed over.
     static let objectIDJump: UInt64 = 1 << 20
 
+    /// Both headers, and the schema of a store that never had another.
+    private static let firstBytes = 12 << 10
+    /// The newest commit of a store that was closed, and the checkpoint before it.
+    private static let lastBytes = 8 << 10
+
     /// Opens a store.
     ///
     /// - Parameters:
@@ -50,6 +55,8 @@ extension Engine {
                 )
             }
         }
+        // What is read of the file first comes from the disk while the lock file is looked at.
+        directory.adviseWillNeed(fileName, first: firstBytes, last: lastBytes)
         let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
             // 3. A new store, when it is wanted.
@@ -144,6 +151,7 @@ extension Engine {
             if let known { known } else {
                 try recover(replay, directory, access, epoch: epoch)
             }
+        found.state.adviseWillNeedRoots()
         let writer = WriterState(
             status: .open,
             log: found.log,

@@ -5,6 +5,8 @@
 //   while the store is open leads no call elsewhere.
 // - What is opened is a regular file, checked on the descriptor and not on the name.
 
+internal import VarveBase
+
 /// One directory of the operating system.
 public final class PosixDirectory: StoreDirectory {
     /// Its path, or its name inside its parent.
@@ -61,6 +63,16 @@ public final class PosixDirectory: StoreDirectory {
             if mode == .createExclusive { try SystemCalls.restrict(number, name) }
         }
         return PosixFile(file, name: name)
+    }
+
+    /// Asks the system to begin reading both ends of a file.
+    public func adviseWillNeed(_ name: String, first: Int, last: Int) {
+        guard let file = try? openFile(name, mode: .read) else { return }
+        defer { file.close() }
+        guard let size = try? file.size() else { return }
+        file.adviseWillNeed(at: FileOffset(0), count: first)
+        let end = size - min(size, UInt64(last))
+        file.adviseWillNeed(at: FileOffset(end), count: last)
     }
 
     /// Whether anything has this name.

@@ -143,6 +143,13 @@ public final class PosixFile: StoreFile {
         try? descriptor.use { number throws(IOError) in SystemCalls.adviseDontNeed(number) }
     }
 
+    /// Asks the system to begin reading.
+    public func adviseWillNeed(at offset: FileOffset, count: Int) {
+        try? descriptor.use { number throws(IOError) in
+            SystemCalls.adviseWillNeed(number, offset.rawValue, count)
+        }
+    }
+
     /// Ends the use of the file.
     public func close() { descriptor.close() }
 }

@@ -20,6 +20,9 @@ public protocol StoreDirectory: AnyObject, Sendable {
     var name: String { get }
     /// Opens a regular file.
     func openFile(_ name: String, mode: OpenMode) throws(IOError) -> any StoreFile
+    /// Asks the system to begin reading both ends of a file that will be opened soon, and does not
+    /// wait. A hint: it may do nothing.
+    func adviseWillNeed(_ name: String, first: Int, last: Int)
     /// Whether anything has this name.
     func exists(_ name: String) throws(IOError) -> Bool
     /// Renames inside the directory. Without `replacing`, a taken name is an error.
@@ -51,6 +54,9 @@ public protocol StoreDirectory: AnyObject, Sendable {
 }
 
 extension StoreDirectory {
+    /// Does nothing.
+    public func adviseWillNeed(_ name: String, first: Int, last: Int) {}
+
     /// Whether other processes can open the same files.
     public var isSharedBetweenProcesses: Bool { false }
 

@@ -27,11 +27,17 @@ public protocol ReadOnlyFile: AnyObject, Sendable {
     /// Asks the system to drop clean cached bytes, so that later reads come from the disk.
     /// A hint: it may do nothing.
     func adviseDontNeed()
+    /// Asks the system to begin reading bytes that will be asked for soon, and does not wait.
+    /// A hint: it may do nothing.
+    func adviseWillNeed(at offset: FileOffset, count: Int)
     /// Ends the use of the file; later calls throw `closed`. Calls under way end first.
     func close()
 }
 
 extension ReadOnlyFile {
+    /// Does nothing.
+    public func adviseWillNeed(at offset: FileOffset, count: Int) {}
+
     /// Reads, and copies.
     public func read(
         at offset: FileOffset,

@@ -232,6 +232,16 @@ enum SystemCalls {
         #endif
     }
 
+    static func adviseWillNeed(_ descriptor: Int32, _ offset: UInt64, _ count: Int) {
+        guard let start = off_t(exactly: offset), count > 0 else { return }
+        #if canImport(Darwin)
+        var advice = radvisory(ra_offset: start, ra_count: Int32(clamping: count))
+        _ = unsafe fcntl(descriptor, F_RDADVISE, &advice)
+        #else
+        _ = posix_fadvise(descriptor, start, off_t(count), POSIX_FADV_WILLNEED)
+        #endif
+    }
+
     /// What a descriptor refers to; throws `notRegular` unless it is a regular file.
     static func regularIdentity(
         _ descriptor: Int32,

@@ -109,7 +109,7 @@ public final class RecordStore: Sendable {
         options.mode = .readOnly
         let store = try RecordStore(location, nil, options)
         let bytes = store.engine.snapshot().schema
-        let stored = try Self.record(bytes)
+        let stored = try store.record(bytes)
         let steps = try SchemaCatalog.resolve(declared, stored: stored).steps
         try store.close()
         return steps
@@ -173,7 +173,7 @@ public final class RecordStore: Sendable {
 
     /// Makes the store's schema the declared one.
     private func fit(_ declared: SchemaDescription, _ options: RecordOptions) throws(RecordError) {
-        let stored = try Self.record(engine.snapshot().schema)
+        let stored = try record(engine.snapshot().schema)
         let resolution = try SchemaCatalog.resolve(declared, stored: stored)
         if resolution.record == stored { return }
         if case .readOnly = options.mode {
@@ -188,7 +188,7 @@ public final class RecordStore: Sendable {
         do {
             _ = try engine.write(author: "schema") { transaction in
                 // Another process may have been faster.
-                let now = try Self.record(transaction.schema)
+                let now = try record(transaction.schema)
                 let resolution = try SchemaCatalog.resolve(declared, stored: now)
                 if resolution.record == now { return }
                 try SchemaChange(resolution, now, declared).apply(to: transaction, counters)
@@ -204,9 +204,9 @@ public final class RecordStore: Sendable {
         }
     }
 
-    static func record(_ bytes: [UInt8]) throws(RecordError) -> SchemaRecord? {
+    func record(_ bytes: [UInt8]) throws(RecordError) -> SchemaRecord? {
         if bytes.isEmpty { return nil }
-        do throws(FormatError) { return try SchemaRecord(decoding: bytes) } catch {
+        do throws(FormatError) { return try delegate.record(bytes) } catch {
             throw .format(error)
         }
     }
@@ -238,7 +238,7 @@ public final class RecordStore: Sendable {
             known.newest.flatMap { $0.bytes == bytes ? $0.schema : nil }
         }
         if let known { return known }
-        guard let record = try Self.record(bytes) else {
+        guard let record = try record(bytes) else {
             return RecordSchema(version: 0, fingerprint: 0, all: [])
         }
         if let older = schemas.withLock({ $0.older[record.revision] }) { return older }

@@ -28,13 +28,24 @@ final class StoreDelegate: EngineDelegate {
 
     private let rowCache: RowCache
     private let observers = Mutex(Observers())
+    private let lastRecord = Mutex<(bytes: [UInt8], record: SchemaRecord)?>(nil)
 
     init(_ rowCache: RowCache) {
         self.rowCache = rowCache
     }
 
     func makeDeriver(schema: [UInt8]) throws(FormatError) -> any IndexDeriver {
-        StoredDeriver(schema: try RecordSchema(record: try SchemaRecord(decoding: schema)))
+        StoredDeriver(schema: try RecordSchema(record: try record(schema)))
+    }
+
+    /// A stored schema; the one asked for last is kept: an opening asks several times.
+    func record(_ bytes: [UInt8]) throws(FormatError) -> SchemaRecord {
+        if let known = lastRecord.withLock({ $0?.bytes == bytes ? $0?.record : nil }) {
+            return known
+        }
+        let record = try SchemaRecord(decoding: bytes)
+        lastRecord.withLock { $0 = (bytes, record) }
+        return record
     }
 
     func willPublish(_ changes: CommitChanges) {

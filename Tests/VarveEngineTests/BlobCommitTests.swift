@@ -57,6 +57,19 @@ import VarveIO
         #expect(try again.snapshot().row(TestDelegate.rows, ObjectID(1)) != nil)
     }
 
+    @Test func anEntryOfAnotherLengthThanItsValueIsDamage() throws {
+        let address = PageAddress(offset: FileOffset(8_192), storedLength: 80, payloadHash: 5)
+        func entry(_ length: UInt64, value: UInt64) -> [UInt8] {
+            let place = ValuePlace(address: address, length: value)
+            return BlobEntry(references: 1, length: length, place: .frame(place)).encoded()
+        }
+        #expect(try BlobEntry(decoding: entry(10, value: 10)).length == 10)
+        for length in [UInt64(9), 11, 1 << 40, UInt64(Int64.max), .max] {
+            let forged = entry(length, value: 10)
+            #expect(throws: FormatError.self) { try BlobEntry(decoding: forged) }
+        }
+    }
+
     @Test func equalContentIsOneFileAndGoesWithItsLastRow() throws {
         let directory = MemoryDirectory()
         let engine = try Engine.openTest(directory)

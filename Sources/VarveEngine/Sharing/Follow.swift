@@ -43,7 +43,12 @@ final class Follower: Sendable {
         /// Far from those of transactions, which a writing process counts itself.
         var stamp = TreeNode.cleanStamp + 2 + (1 << 62)
         var seen: UInt64 = 0
+        /// Looks at the page that found nothing new.
+        var idleLooks = 0
     }
+    /// Reading the page costs a system call each time; mapping it, once, as much as ten of them:
+    /// too much for whoever opens a store, reads a little and closes it.
+    private static let idleLooksPerMapping = 6
     /// `seen`, for those that look without the lock: what it stands for has been published.
     private let reached = Atomic<UInt64>(0)
     let page: SharedPage
@@ -71,10 +76,15 @@ final class Follower: Sendable {
     /// Whether nothing is new, as far as that can be seen without a system call.
     var isUpToDate: Bool { page.sequence == reached.load(ordering: .acquiring) }
 
+    /// The page told nothing new: whoever looks often shall not read it each time.
+    func lookedInVain(_ state: inout State) {
+        state.idleLooks += 1
+        if state.idleLooks % Self.idleLooksPerMapping == 0 { page.watchSequence() }
+    }
+
     /// Everything that the page told has been published.
     func reach(_ sequence: UInt64, _ state: inout State) {
         state.seen = sequence
-        page.watchSequence()
         reached.store(sequence, ordering: .releasing)
     }
 
@@ -111,7 +121,8 @@ extension Engine {
         guard let news = follower.page.read() else { return }
         follower.exclusively { state in
             // The sequence begins anew with every writer: any other one is news.
-            if news.sequence == state.seen || turn?.isWriting == true { return }
+            if news.sequence == state.seen { return follower.lookedInVain(&state) }
+            if turn?.isWriting == true { return }
             // A turn of this process may have come and gone meanwhile.
             guard let told = turn == nil ? news : follower.page.read() else { return }
             do throws(EngineError) {

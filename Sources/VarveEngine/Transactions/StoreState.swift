@@ -7,6 +7,7 @@
 
 internal import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 struct StoreState: Sendable {
     /// The file that the addresses in `trees` belong to.
@@ -43,6 +44,25 @@ struct StoreState: Sendable {
 
     func tree(_ id: TreeID, _ loader: NodeStore) -> Tree {
         Tree(id: id, root: trees[id] ?? .empty, loader: loader)
+    }
+}
+
+extension StoreState {
+    /// Roots that a hint is given for: each is a system call.
+    private static let hintedRootsMax = 8
+    /// A root and the inner nodes that were written just before it.
+    private static let hintedBytes = 16 << 10
+
+    /// Asks the system to begin reading the tops of the trees: in a store that is not in memory
+    /// the first fetch waits for one node after the other.
+    func adviseWillNeedRoots() {
+        let addresses = trees.values.filter { $0.node == nil }.compactMap(\.address)
+        for address in addresses.sorted(by: { $0.offset < $1.offset }).suffix(Self.hintedRootsMax) {
+            let end =
+                address.offset.rawValue + UInt64(FrameHeader.length) + UInt64(address.storedLength)
+            let start = end - min(end, UInt64(Self.hintedBytes))
+            generation.file.adviseWillNeed(at: FileOffset(start), count: Self.hintedBytes)
+        }
     }
 }
 
@@ -167,7 +187,12 @@ struct BlobEntry: Hashable {
         length = try reader.varint("length")
         switch try reader.u8("place") {
         case Self.frameTag:
-            place = .frame(try ValuePlace(from: &reader, below: FileOffset(.max)))
+            let value = try ValuePlace(from: &reader, below: FileOffset(.max))
+            // Whoever asks for a blob's bytes asks for memory of its length first.
+            guard value.length == length else {
+                throw reader.error("value length", "\(value.length)", "\(length), as the blob's")
+            }
+            place = .frame(value)
         case Self.fileTag:
             place = .file
         case let other:

@@ -2,15 +2,26 @@
 //
 // Invariants
 // - The order of the properties is the order of declaration in `Columns`. Reading an entity gives
-//   each property its slot; it does so with the same result any number of times.
+//   each property its slot. It is read once in a process: what it declares never changes, and
+//   reflection would take most of the time of opening a store.
 
 import Synchronization
 import VarveBase
 import VarveRecords
 
 enum EntityDeclaration {
+    private static let known = Mutex<[ObjectIdentifier: [PropertyDefinition]]>([:])
+
     /// The properties of an entity, by slot.
     static func properties(of type: any ManagedObject.Type) -> [PropertyDefinition] {
+        let key = ObjectIdentifier(type)
+        if let properties = known.withLock({ $0[key] }) { return properties }
+        let properties = read(type)
+        known.withLock { $0[key] = properties }
+        return properties
+    }
+
+    private static func read(_ type: any ManagedObject.Type) -> [PropertyDefinition] {
         func read<Entity: ManagedObject>(_: Entity.Type) -> [PropertyDefinition] {
             Mirror(reflecting: Entity.columns).children.compactMap {
                 ($0.value as? any AnyProperty)?.anyDefinition

@@ -324,7 +324,7 @@ import VarveFormat
         changed.entities[1].attributes[0].name = "title"
         changed.entities[1].attributes[0].originalName = "name"
         changed.entities[1].indexes[0] = IndexDescription("title")
-        let stored = try #require(try RecordStore.record(old.storage.schema))
+        let stored = try #require(try store.record(old.storage.schema))
         let checked = try changed.checked()
         let resolution = try SchemaCatalog.resolve(checked, stored: stored)
         _ = try old.row(city.id, id)
