@@ -57,6 +57,31 @@ final class BlobFileReader: Sendable {
         return bytes
     }
 
+    /// Hands bytes of a range that lies inside the blob over, piece by piece, all but the last from
+    /// one buffer.
+    func forEachPiece(
+        of range: Range<UInt64>,
+        pieceBytes: UInt64,
+        _ body: ([UInt8]) -> Void
+    ) throws(BlobError) {
+        var start = range.lowerBound
+        if range.upperBound - start >= pieceBytes {
+            var piece = [UInt8](repeating: 0, count: Int(pieceBytes))
+            while range.upperBound - start >= pieceBytes {
+                let offset = FileOffset(start)
+                let count = try BlobFiles.io { () throws(IOError) in
+                    try file.read(at: offset, count: piece.count, into: &piece)
+                }
+                guard count == piece.count else {
+                    throw .damaged(reference, found: "a shorter file")
+                }
+                body(piece)
+                start += pieceBytes
+            }
+        }
+        if start < range.upperBound { body(try read(start..<range.upperBound)) }
+    }
+
     /// Reads the whole blob and checks its digest.
     func readAll() throws(BlobError) -> [UInt8] {
         let bytes = try read(0..<reference.length)

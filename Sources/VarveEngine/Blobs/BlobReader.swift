@@ -40,12 +40,7 @@ public final class BlobReader: Sendable {
     /// - Throws: `invalid` when the range is not inside the blob, `blobDamaged`, `ioFailed`.
     /// - Complexity: O(range).
     public func read(_ range: Range<UInt64>) throws(EngineError) -> [UInt8] {
-        guard range.upperBound <= reference.length else {
-            throw EngineError(
-                .invalid,
-                "the range ends at \(range.upperBound); the blob has \(reference.length) bytes"
-            )
-        }
+        try check(range)
         switch source {
         case .bytes(let bytes):
             guard UInt64(bytes.count) == reference.length else {
@@ -60,6 +55,15 @@ public final class BlobReader: Sendable {
         }
     }
 
+    private func check(_ range: Range<UInt64>) throws(EngineError) {
+        guard range.upperBound <= reference.length else {
+            throw EngineError(
+                .invalid,
+                "the range ends at \(range.upperBound); the blob has \(reference.length) bytes"
+            )
+        }
+    }
+
     /// Hands the bytes of a range over, piece by piece; a piece is small enough for the processor's
     /// caches.
     ///
@@ -68,6 +72,12 @@ public final class BlobReader: Sendable {
         of range: Range<UInt64>,
         _ body: ([UInt8]) -> Void
     ) throws(EngineError) {
+        try check(range)
+        if case .file(let file) = source {
+            return try store.engineError { () throws(BlobError) in
+                try file.forEachPiece(of: range, pieceBytes: Self.pieceBytes, body)
+            }
+        }
         var start = range.lowerBound
         while start < range.upperBound {
             let end = min(range.upperBound, start + Self.pieceBytes)

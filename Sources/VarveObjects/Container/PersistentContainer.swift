@@ -296,8 +296,12 @@ public final class PersistentContainer: Sendable {
         id.store == identity && store.rowCache.contains(id.object)
     }
 
-    /// Drops every row that no object holds, and what lists have read ahead: for memory pressure.
-    public func trimMemory() { store.rowCache.trim() }
+    /// Drops every row that no object holds, what lists have read ahead, and the memory kept for
+    /// the next large value (of all containers): for memory pressure.
+    public func trimMemory() {
+        store.rowCache.trim()
+        PagePool.trim()
+    }
 
     /// What the container holds now, and what it read since it was opened.
     public var statistics: ContainerStatistics {

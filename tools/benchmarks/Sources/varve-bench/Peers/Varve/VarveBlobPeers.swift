@@ -64,7 +64,8 @@ final class VarveRecordBlobPeer: BlobPeer {
         if checksDigest {
             try reader.forEachPiece { $0.withUnsafeBytes(body) }
         } else {
-            try reader.read(0..<reference.length).withUnsafeBytes(body)
+            // Piece by piece, as the handed-out pointers of LMDB: nobody needs it in one array.
+            try reader.forEachPiece(of: 0..<reference.length) { $0.withUnsafeBytes(body) }
         }
     }
 
