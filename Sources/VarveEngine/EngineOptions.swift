@@ -75,8 +75,9 @@ public struct EngineOptions: Sendable {
     public var idleMilliseconds = 1500
     /// Log bytes behind a checkpoint that are worth one when the store is idle.
     public var idleTailBytes: UInt64 = 64 << 10
-    /// Body bytes above which a transaction's pages are written before its commit frame.
-    public var earlyWriteBytes = 8 << 20
+    /// Body bytes above which a transaction's pages are written before its commit frame, a piece of
+    /// about as many at a time. Below a quarter of `tailRoomMax` zeros are written first for each.
+    public var earlyWriteBytes = 2 << 20
     /// Bytes of index entries that a transaction gathers before it sorts them and puts them aside
     /// in a file without a name. Sorted, they go into their leaves many at a time. As many bytes of
     /// changes of rows wait before they are sorted and put in place.

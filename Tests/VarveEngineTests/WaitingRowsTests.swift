@@ -118,6 +118,68 @@ import VarveTesting
         #expect(try engine.contents() == model, "seed \(seed)")
     }
 
+    /// Rows go leaf by leaf: whole leaves, all but one row of a leaf, and rows whose values lie
+    /// elsewhere between them.
+    @Test("Deletes of whole leaves leave what the rest says", arguments: [UInt64(75), 76])
+    func deletesOfWholeLeaves(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let directory = MemoryDirectory()
+        func adjust(_ options: inout EngineOptions) {
+            options.nodeWeightMax = 512
+            options.inlineValueBytesMax = 512
+            options.appendedBytesMax = 16 << 10
+            options.readingThreads = 2
+            options.deltaBytesMax = seed % 2 == 0 ? 4 << 10 : 1 << 20
+        }
+        var engine = try Engine.openTest(directory, adjust)
+        var model: [UInt64: String] = [:]
+        _ = try engine.write { transaction in
+            for object in UInt64(1)...5_000 {
+                let text = String(repeating: "v", count: object % 50 == 0 ? 700 : 20)
+                let bytes = row(Int64(object), text)
+                try transaction.insert(Self.entity, ObjectID(object), row: bytes)
+                model[object] = Self.told(Int64(object), text)
+            }
+        }
+        for round in 0..<4 {
+            _ = try engine.write { transaction in
+                for _ in 0..<6 {
+                    let first = UInt64.random(in: 1...4_800, using: &random)
+                    let kept = UInt64.random(in: 0...200, using: &random)
+                    for object in first...(first + 200)
+                    where model[object] != nil && object != first + kept {
+                        if round % 2 == 0 {
+                            try transaction.delete(Self.entity, ObjectID(object))
+                        } else {
+                            let id = ObjectID(object)
+                            #expect(try transaction.deleteIfPresent(Self.entity, id))
+                            #expect(try !transaction.deleteIfPresent(Self.entity, id))
+                        }
+                        model[object] = nil
+                    }
+                    // One comes and goes.
+                    let guest = ObjectID(6_000 + first)
+                    try transaction.insert(Self.entity, guest, row: row(1, "b"))
+                    try transaction.delete(Self.entity, guest)
+                    #expect(try !transaction.deleteIfPresent(Self.entity, guest))
+                }
+            }
+            #expect(try engine.contents() == model, "seed \(seed), round \(round)")
+            let snapshot = engine.snapshot()
+            for tree in [TestDelegate.rows, TestDelegate.byInt, TestDelegate.byText] {
+                #expect(snapshot.count(tree) == UInt64(model.count), "seed \(seed)")
+            }
+            // As a replay has it.
+            try engine.close()
+            engine = try Engine.openTest(directory, adjust)
+            #expect(try engine.contents() == model, "seed \(seed), round \(round)")
+        }
+        #expect(throws: EngineError.self) {
+            try engine.write { try $0.delete(Self.entity, ObjectID(9_999)) }
+        }
+        #expect(try engine.contents() == model)
+    }
+
     @Test("Every read of the transaction sees them")
     func readsSeeThem() throws {
         let (engine, _) = try Self.filled(50)

@@ -338,7 +338,22 @@ struct LogWriter {
             if hadCommit { isBroken = true } else { abandonHanded(since: before) }
             throw error
         }
+        reuse(bytes)
     }
+
+    /// Large bodies are written piece by piece: each would take its memory from the system anew.
+    /// What is written behind the last piece is little, and lets the memory go.
+    private mutating func reuse(_ bytes: consuming [UInt8]) {
+        guard buffer.count == 0, bytes.count >= Self.reusedBytesMin,
+            bytes.capacity <= Self.reusedCapacityMax
+        else { return }
+        bytes.removeAll(keepingCapacity: true)
+        buffer = ByteWriter(appendingTo: bytes)
+    }
+
+    private static let reusedBytesMin = 512 << 10
+    /// A buffer that grew to a piece of the usual size, and what the allocator rounds up.
+    private static let reusedCapacityMax = 5 << 20
 
     /// Makes everything handed over durable. After an error the outcome is unknown.
     mutating func sync() throws(IOError) {

@@ -39,7 +39,7 @@ extension StateEditor {
         guard try rowEditor(entity).insertRow(object, number, row) else {
             throw Self.existsAlready(entity, object)
         }
-        try addEntries(entity, object, row)
+        try noteEntries(entity, object, row, removes: false)
         try settleIndexesIfMany()
     }
 
@@ -63,7 +63,7 @@ extension StateEditor {
             throw Self.existsAlready(entity, object)
         }
         let row = try derivableRow(entity, object, stored)
-        try addEntries(entity, object, row)
+        try noteEntries(entity, object, row, removes: false)
         try settleIndexesIfMany()
         try countBlobs(in: stored, by: 1)
     }
@@ -159,6 +159,13 @@ extension StateEditor {
 
     /// Takes a row out; false when there is none.
     func deleteIfPresent(_ entity: EntityID, _ object: ObjectID) throws(EngineError) -> Bool {
+        if incomingPlaces.isEmpty {
+            switch try deletePlain(entity, object) {
+            case nil: return false
+            case true?: return true
+            case false?: break
+            }
+        }
         let rows = try rowEditor(entity)
         guard let old = try rows.tree.row(object) else { return false }
         let row = try derivableRow(entity, object, old.bytes)
@@ -173,5 +180,22 @@ extension StateEditor {
         try rows.removeExisting(EngineKeys.object(object))
         try countBlobs(in: old.bytes, by: -1)
         return true
+    }
+
+    /// The same for a row that has no blob and nothing outside it, in one descent; else false.
+    /// Nil when there is none.
+    private func deletePlain(_ entity: EntityID, _ object: ObjectID) throws(EngineError) -> Bool? {
+        var old: [UInt8] = []
+        let isGone = try rowEditor(entity).removeRow(object) { row throws(EngineError) in
+            let layout = try format { () throws(FormatError) in try RowLayout(row) }
+            if layout.holdsContentElsewhere { return false }
+            old = ByteReader.copy(row, 0..<row.count)
+            return true
+        }
+        if isGone == true {
+            try noteEntries(entity, object, old, removes: true)
+            try settleIndexesIfMany()
+        }
+        return isGone
     }
 }

@@ -1,8 +1,9 @@
 // Row changes applied to a state: the one way in, for transactions and for replay alike.
 //
 // Invariants
-// - Applying the same operations to the same state gives the same trees: index entries come from
-//   `IndexDeriver`, blob counts and large values from the rows themselves.
+// - Applying the same operations to the same state gives trees of the same entries: index entries
+//   come from `IndexDeriver`, blob counts and large values from the rows themselves. A replay may
+//   join other nodes than the transaction did.
 // - The base state is never touched; dropping the editor drops every change.
 
 internal import VarveBase
@@ -278,11 +279,12 @@ final class StateEditor {
         }
     }
 
-    /// Entries of a new row.
-    func addEntries(
+    /// Notes the index entries of a row that comes or goes.
+    func noteEntries(
         _ entity: EntityID,
         _ object: ObjectID,
-        _ row: [UInt8]
+        _ row: [UInt8],
+        removes: Bool
     ) throws(EngineError) {
         guard let deriver else { return }
         // One access of `pending` for all entries: its check costs as much as an entry.
@@ -292,7 +294,7 @@ final class StateEditor {
         try format { () throws(FormatError) in
             try deriver.entries(entity: entity, object: object, row: row, changed: nil) {
                 tree,
-                key in waiting.add(tree, key, removes: false)
+                key in waiting.add(tree, key, removes: removes)
             }
         }
     }

@@ -129,6 +129,40 @@ final class TreeEditor {
         return isChanged
     }
 
+    /// Takes out the row of an object, unless `look`, which sees it, says false. Nil when there is
+    /// none; no node is copied then.
+    /// - Complexity: as `put`; O(log(entries of a leaf)) in the leaf of the row changed before.
+    func removeRow(
+        _ object: ObjectID,
+        _ look: (Span<UInt8>) throws(EngineError) -> Bool
+    ) throws(EngineError) -> Bool? {
+        var path = lastRow
+        let isSameLeaf = path.last.map { $0.node.spans(object) } ?? false
+        if !isSameLeaf {
+            guard try tree.contains(object) else { return nil }
+            path = try descend { node in node.childIndex(object: object) }
+        }
+        lastRow = []
+        let leaf = path[path.count - 1].node
+        let (index, isEqual) = leaf.lowerBound(object: object)
+        guard isEqual else {
+            lastRow = path
+            return nil
+        }
+        let goes = try leaf.withRow(index) { row throws(EngineError) in try look(row) }
+        guard let goes else { throw Tree.noVersion(id) }
+        if goes {
+            leaf.remove(at: index)
+            addRows(-1, along: path)
+            if path.count > 1, leaf.count == 0 || leaf.weight < weightMax(leaf) / 4 {
+                try rebalance(path)
+                return true
+            }
+        }
+        lastRow = path
+        return goes
+    }
+
     /// Adds a row under its object ID; false when there is one.
     /// - Complexity: as `put`; without an allocation behind the last row.
     func insertRow(
