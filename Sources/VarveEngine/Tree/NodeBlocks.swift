@@ -57,8 +57,9 @@ enum NodeBlocks {
     static let bytesMin = 1 << 10
     /// Blocks of more bytes are rare.
     static let bytesOfBlockMax = 32 << 10
-    /// Bytes of all blocks in the pool: the nodes that an eviction frees at once, and some more.
-    static let bytesMax = 1 << 20
+    /// Bytes of all blocks in the pool: the nodes that go with the state before a commit of some
+    /// hundred rows in random order.
+    static let bytesMax = 4 << 20
 
     /// The first block of each class.
     private var first = [UInt](repeating: 0, count: bytesOfBlockMax / step + 1)

@@ -379,7 +379,10 @@ final class TreeEditor {
     ) throws(EngineError) -> TreeNode {
         let existing = try tree.child(of: parent, at: index)
         if existing.stamp == stamp { return existing }
-        if !path.isEmpty { try requireInside(existing, path) }
+        // A node that an earlier transaction changed was looked at then.
+        if !path.isEmpty, existing.stamp == TreeNode.cleanStamp {
+            try requireInside(existing, path)
+        }
         let node = copy(existing)
         parent.setChild(node, at: index)
         return node

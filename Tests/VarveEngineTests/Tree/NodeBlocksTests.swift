@@ -61,7 +61,7 @@ import VarveIO
         while pool.bytes + 9 * BlockPool.step <= BlockPool.bytesMax {
             #expect(pool.give(BlockPool.make(9), 9) == 0)
         }
-        for _ in 0..<100 {
+        for _ in 0..<(BlockPool.bytesMax / (20 * BlockPool.step)) {
             BlockPool.free(pool.give(BlockPool.make(20), 20))
             #expect(pool.bytes <= BlockPool.bytesMax)
         }

@@ -4,7 +4,9 @@ import Synchronization
 import Testing
 import VarveIO
 
-@Suite("Shared work") struct ThreadsTests {
+@testable import VarveEngine
+
+@Suite("Shared work") struct SharedWorkTests {
     private final class Count: Sendable {
         let value = Atomic<Int>(0)
         func add() { value.add(1, ordering: .sequentiallyConsistent) }
