@@ -59,8 +59,10 @@ public struct EngineOptions: Sendable {
     public var tailRoomMin: UInt64 = 256 << 10
     /// The same: upper bound.
     public var tailRoomMax: UInt64 = 4 << 20
-    /// Prepared bytes that only deletes and checkpoints may use when the disk is full.
+    /// Prepared bytes that only deletes and checkpoints may use when the disk is full; checkpoints
+    /// that nobody asked for leave half of it to deletes.
     public var tailReserve: UInt64 = 64 << 10
+    var maintenanceReserve: UInt64 { tailReserve / 2 }
     /// Bytes of commits that wait for one write: above it a saver waits for the disk first.
     public var batchBytesMax = 8 << 20
     /// Milliseconds after which a `.relaxed` commit is synced.

@@ -143,6 +143,46 @@ import VarveTesting
         #expect(try Self.objects(reopened) == Self.objects(engine))
     }
 
+    /// Found by processes that fill a small disk, on a busy machine: a checkpoint that came between
+    /// two deletes took all that was kept for them.
+    @Test("When the disk is full a checkpoint in the background leaves room for deletes")
+    func aCheckpointLeavesRoomForDeletes() throws {
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) { $0.tailRoomMin = 64 << 10 }
+        for object in UInt64(1)...40 { try Self.insert(engine, object...object, length: 105) }
+        func fill(writesFrom: Int) {
+            disk.setFault(
+                SimulatedDisk.Fault(
+                    first: 1,
+                    count: .max,
+                    code: SimulatedDisk.noSpace,
+                    writesFrom: writesFrom
+                )
+            )
+        }
+        // Zeros find no space; pages into what is prepared are no new space.
+        fill(writesFrom: 64 << 10)
+        var (count, code) = (Int64(0), EngineError.Code?.none)
+        while code == nil {
+            count += 1
+            code = Self.code {
+                _ = try engine.write {
+                    try $0.update(Self.entity, ObjectID(40), patch: patch(count))
+                }
+            }
+        }
+        #expect(code == .noSpace)
+        try engine.checkpointInBackground(MaintenanceThread())
+        #expect(engine.statistics.backgroundPages > 0)
+        fill(writesFrom: 4096)
+        for gone in UInt64(1)...30 {
+            _ = try engine.write { try $0.delete(Self.entity, ObjectID(gone)) }
+        }
+        #expect(try Self.objects(engine) == Array(31...40))
+        let reopened = try Self.powerCut(disk, 3)
+        #expect(try Self.objects(reopened) == Self.objects(engine))
+    }
+
     @Test("Behind an opening on a full disk, where no reserve is ready, deletes do with little")
     func deletesDoWithLittleBehindAnOpening() throws {
         let disk = SimulatedDisk()

@@ -21,7 +21,7 @@ extension Engine {
         let mark = writer.log.mark
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: [:], &writer)
-            try writer.log.makeRoom(usesReserve: true)
+            try writer.log.makeRoom(leaving: 0)
             options.environment.yield("checkpoint.write")
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
             options.environment.yield("checkpoint.sync")
@@ -127,7 +127,7 @@ extension Engine {
         )
         writer.log.appendCommit(.close, flags: [], record: record, body: [])
         do throws(EngineError) {
-            try writer.log.makeRoom(usesReserve: true)
+            try writer.log.makeRoom(leaving: 0)
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
         } catch {
             throw giveUp(&writer, backTo: mark, error)

@@ -282,16 +282,17 @@ struct LogWriter {
     /// Makes sure that what gathered may be written: zeros are ready for every commit frame, and
     /// for the rest unless it is large.
     ///
-    /// - Parameter usesReserve: for deletes and maintenance, which give space back.
+    /// - Parameter reserve: prepared bytes that have to be left: `tailReserve` by saves.
     /// - Throws: `noSpace` or another refusal; no byte of the buffer was written yet.
-    func makeRoom(usesReserve: Bool = false) throws(EngineError) {
-        let reserve = usesReserve ? 0 : options.tailReserve
+    func makeRoom(leaving reserve: UInt64) throws(EngineError) {
         guard holdsLargeBody else { return try room.ensure(end, reserve: reserve, file: file) }
         if let last = unsealed.last?.placed.end {
             try room.ensure(last, reserve: reserve, file: file)
         }
         room.pass(end)
     }
+
+    func makeRoom() throws(EngineError) { try makeRoom(leaving: options.tailReserve) }
 
     /// Sealed bytes for the caller to write at once at the place given. From here on they count as
     /// handed to the system.

@@ -66,7 +66,8 @@ final class TailRoom: Sendable {
                 // No space for what should be ready: deletes and checkpoints give some back and
                 // do with what they need. Where the log was cut or is not trusted, as behind an
                 // opening, there is no reserve for them.
-                guard reserve == 0, error.code == .noSpace else { throw error }
+                let isSave = reserve > 0 && reserve >= options.tailReserve
+                guard !isSave, error.code == .noSpace else { throw error }
                 try grow(to: (needed + 4095) & ~4095, file, sync)
             }
             counters.roomExtensions.add(1, ordering: .relaxed)

@@ -82,7 +82,7 @@ extension Engine {
             let mark = writer.log.mark
             let addresses = chunk.map { writer.log.appendBody($0.frame) }
             do throws(EngineError) {
-                try writer.log.makeRoom(usesReserve: true)
+                try writer.log.makeRoom(leaving: options.maintenanceReserve)
                 do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
             } catch {
                 throw giveUp(&writer, backTo: mark, error)
@@ -110,7 +110,7 @@ extension Engine {
                 changes: nil,
                 pages: pages,
                 durability: .full,
-                usesReserve: true,
+                reserve: options.maintenanceReserve,
                 end: writer.log.end
             )
             writer.pending = clean

@@ -74,7 +74,7 @@ extension Engine {
                 changes: changes,
                 pages: pages,
                 durability: durability,
-                usesReserve: transaction.onlyDeletes,
+                reserve: transaction.onlyDeletes ? 0 : options.tailReserve,
                 end: writer.log.end
             )
             writer.pending = state
@@ -118,8 +118,7 @@ extension Engine {
         do throws(EngineError) {
             try checkWritable(writer)
             // 4. room: zeros written and synced ahead; the last place for "no space".
-            let usesReserve = batch.commits.allSatisfy(\.usesReserve)
-            try writer.log.makeRoom(usesReserve: usesReserve)
+            try writer.log.makeRoom(leaving: batch.commits.map(\.reserve).max() ?? 0)
             // 5. write: one write for the whole batch.
             options.environment.yield("commit.write")
             try flush(&writer)

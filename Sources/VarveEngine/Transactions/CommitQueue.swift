@@ -28,8 +28,8 @@ final class QueuedCommit: Sendable {
     /// Its pages, for the cache; nil for a DELTA.
     let pages: PageWriter?
     let durability: Durability
-    /// Whether it may use the last prepared bytes.
-    let usesReserve: Bool
+    /// Prepared bytes that it has to leave.
+    let reserve: UInt64
     /// The end of its frame.
     let end: FileOffset
     let outcome = Mutex<Outcome?>(nil)
@@ -42,7 +42,7 @@ final class QueuedCommit: Sendable {
         changes: CommitChanges?,
         pages: PageWriter?,
         durability: Durability,
-        usesReserve: Bool,
+        reserve: UInt64,
         end: FileOffset
     ) {
         self.epoch = epoch
@@ -50,7 +50,7 @@ final class QueuedCommit: Sendable {
         self.changes = changes
         self.pages = pages
         self.durability = durability
-        self.usesReserve = usesReserve
+        self.reserve = reserve
         self.end = end
     }
 }
