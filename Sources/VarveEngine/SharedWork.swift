@@ -32,6 +32,7 @@ final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
         var parts: [Part] = []
         var done = 0
         var isTaken = false
+        var isGivenUp = false
     }
 
     private let count: Int
@@ -57,7 +58,7 @@ final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     func work() {
         while let part = nextPart() {
             let isLast = state.withLock { state in
-                state.parts.append(part)
+                if !state.isGivenUp { state.parts.append(part) }
                 state.done += part.outputs.count
                 return state.done == count
             }
@@ -85,7 +86,15 @@ final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     }
 
     /// Nobody wants the outputs: who works ends with what he has begun.
-    func giveUp() { state.withLock { $0.job = nil } }
+    func giveUp() {
+        // Let go outside the lock: a thread that has not begun holds this, and nothing else.
+        let gone = state.withLock { state in
+            state.isGivenUp = true
+            defer { (state.job, state.parts) = (nil, []) }
+            return (state.job, state.parts)
+        }
+        withExtendedLifetime(gone) {}
+    }
 
     /// Whether the caller is the first who wants the outputs.
     func claimResult() -> Bool {
@@ -128,7 +137,7 @@ final class WorkUnderWay<Input: Sendable, Output: Sendable>: Sendable {
     func take() -> [Output]? {
         guard work.claimResult() else { return nil }
         work.work()
-        return work.result()
+        return withExtendedLifetime(self) { work.result() }
     }
 }
 

@@ -239,8 +239,11 @@ internal import VarveIO
     ) -> LeafBatch {
         let batch = LeafBatch(tree, bytesMax: bytesMax)
         batch.leaves.reserveCapacity(indices.count)
+        // Restored they are no less: what is beyond would be given up, and asked for again.
+        var storedBytes = 0
         let ticket = epochs.enter()
         for index in indices {
+            if storedBytes > bytesMax { break }
             let pointer = unsafe parent.view.child(index).pointee
             if let node = unsafe pointer.node ?? find(pointer.offset) {
                 let leaf = unsafe node.takeUnretainedValue()
@@ -248,6 +251,7 @@ internal import VarveIO
                 batch.leaves.append(fits ? .success(leaf) : unsafe .failure(Self.unfit(pointer)))
             } else if let address = unsafe pointer.address {
                 epochs.countMiss()
+                storedBytes += Int(address.storedLength)
                 let place = batch.leaves.count
                 unsafe batch.missing.append(
                     MissingLeaf(place: place, address: address, rows: pointer.rows)

@@ -379,7 +379,8 @@ final class TreeEditor {
     ) throws(EngineError) -> TreeNode {
         let existing = try tree.child(of: parent, at: index)
         if existing.stamp == stamp { return existing }
-        // A node that an earlier transaction changed was looked at then.
+        // A changed node that is no root lies inside its parents: it was looked at before it was
+        // changed, and every step since only widens what they say or splits at its own keys.
         if !path.isEmpty, existing.stamp == TreeNode.cleanStamp {
             try requireInside(existing, path)
         }

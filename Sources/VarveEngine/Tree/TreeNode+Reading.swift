@@ -33,7 +33,10 @@ extension TreeNode {
     /// Whether an object stands between the first and the last row of this leaf, both included.
     func spans(_ object: ObjectID) -> Bool {
         guard count > 0 else { return false }
-        return unsafe view.head(0) <= object.rawValue && object.rawValue <= view.head(count - 1)
+        let (first, last) = unsafe (view.head(0), view.head(count - 1))
+        // A key that no object has, of fewer bytes, has the head of one behind it.
+        return first <= object.rawValue
+            && (object.rawValue < last || object.rawValue == last && keyCount(count - 1) >= 8)
     }
     /// Lends the row of an entry, without its version, while nobody changes the node. Nil when it
     /// has no version.

@@ -35,6 +35,18 @@ private final class EmptyFile: ReadOnlyFile {
     }
 
     /// Random puts, removals and lookups agree with a sorted array, at several node sizes.
+    /// Heads of keys are filled up with zeros: a forged key of seven bytes looks like an object.
+    @Test func aShorterKeyIsNoObjectThatALeafSpans() {
+        let leaf = TreeNode(stamp: 1, level: 0)
+        leaf.insert(EngineKeys.object(ObjectID(5)), [1], at: 0)
+        leaf.insert([0, 0, 0, 0, 0, 0, 7], [1], at: 1)
+        #expect(leaf.spans(ObjectID(5)) && leaf.spans(ObjectID(1_791)))
+        #expect(!leaf.spans(ObjectID(1_792)) && !leaf.spans(ObjectID(4)))
+        let sound = TreeNode(stamp: 1, level: 0)
+        sound.insert(EngineKeys.object(ObjectID(1_792)), [1], at: 0)
+        #expect(sound.spans(ObjectID(1_792)))
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, 4, 5, 6])
     func treeAgreesWithASortedArray(seed: UInt64) throws {
         var random = SeededGenerator(seed)
