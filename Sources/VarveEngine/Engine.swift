@@ -238,7 +238,7 @@ public final class Engine: Sendable {
                 try checkWritable(writer)
                 if !writer.hasTurn { return .noTurn }
                 if writer.passesTurn || isBatchFull(writer) { return .full }
-                guard let transaction = try begin(&writer) else { return .full }
+                let transaction = try begin(&writer)
                 let result: R
                 do {
                     result = try body(transaction)
@@ -312,15 +312,9 @@ public final class Engine: Sendable {
         return waiting > UInt64(options.batchBytesMax) && !queue.isEmpty
     }
 
-    /// A transaction on everything that was queued before; nil when that must go to the disk first.
-    private func begin(_ writer: inout WriterState) throws(EngineError) -> WriteTransaction? {
+    /// A transaction on everything that was queued before.
+    private func begin(_ writer: inout WriterState) throws(EngineError) -> WriteTransaction {
         if writer.log.holdsBody {
-            do throws(EngineError) { try writer.log.makeRoom() } catch {
-                let refusal = giveUp(&writer, backTo: writer.log.mark, error)
-                // No space for those that wait says nothing of this one: it may only delete.
-                if refusal.code == .noSpace, !queue.isEmpty { return nil }
-                throw refusal
-            }
             do throws(IOError) { try writer.log.flush() } catch {
                 throw giveUp(&writer, backTo: writer.log.mark, .io(error))
             }
@@ -362,7 +356,7 @@ public final class Engine: Sendable {
         if base.outcome.withLock({ $0 == nil }) { drain() }
         guard case .failed(let error) = base.outcome.withLock({ $0 }) else { return }
         throw EngineError(
-            error.code == .noSpace ? .noSpace : .poisoned,
+            .poisoned,
             "nothing was changed, and the newest commit that was read failed (\(error.message))",
             cause: error
         )
@@ -384,7 +378,7 @@ public final class Engine: Sendable {
     ) throws(EngineError) -> R {
         queue.claimLead()
         var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
-        defer { queue.endLead(outcomes) }
+        defer { endLead(outcomes) }
         do throws(EngineError) {
             try takeTurn(milliseconds: need == .tried ? Self.closingMilliseconds : nil)
         } catch {
@@ -448,10 +442,13 @@ public final class Engine: Sendable {
     /// Writes what is in memory only as pages. Done by itself when the log's tail grows long.
     ///
     /// - Throws: `noSpace`, `ioFailed`; `poisoned` when the write failed half-way.
-    public func checkpoint() throws(EngineError) {
+    public func checkpoint() throws(EngineError) { try checkpoint(leaving: 0) }
+
+    /// - Parameter reserve: prepared bytes that have to be left on a full disk.
+    func checkpoint(leaving reserve: UInt64) throws(EngineError) {
         try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
-            try checkpoint(&writer)
+            try checkpoint(&writer, leaving: reserve)
         }
     }
 

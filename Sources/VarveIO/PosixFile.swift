@@ -111,6 +111,11 @@ public final class PosixFile: StoreFile {
         }
     }
 
+    /// What its file system has left, for root.
+    public func freeBytes() -> UInt64? {
+        try? descriptor.use { number throws(IOError) in SystemCalls.freeBytes(number) }
+    }
+
     /// Makes contents and length durable.
     public func syncData() throws(IOError) {
         try descriptor.use { number throws(IOError) in try SystemCalls.syncData(number, name) }

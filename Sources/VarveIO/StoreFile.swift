@@ -63,9 +63,14 @@ public protocol StoreFile: ReadOnlyFile {
     /// 8 bytes of the file as they are now, for whoever looks often; nil where the system has no
     /// such thing. The file must hold them and must never be cut below them.
     func word(at offset: FileOffset) -> MappedWord?
+    /// Bytes that the file may still grow by, at most; nil where nobody knows. A quota, or another
+    /// process, may leave less.
+    func freeBytes() -> UInt64?
 }
 
 extension StoreFile {
+    /// Nobody knows.
+    public func freeBytes() -> UInt64? { nil }
     /// None: whoever wants to know reads.
     public func word(at offset: FileOffset) -> MappedWord? { nil }
 }

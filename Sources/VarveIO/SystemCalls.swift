@@ -242,6 +242,18 @@ enum SystemCalls {
         #endif
     }
 
+    /// Bytes that the file system of a descriptor has left, those that are kept for root included;
+    /// nil when it does not say.
+    static func freeBytes(_ descriptor: Int32) -> UInt64? {
+        var status = statvfs()
+        // The structure lives for the length of the call.
+        guard unsafe fstatvfs(descriptor, &status) == 0, status.f_blocks > 0 else { return nil }
+        let (bytes, isMore) = UInt64(status.f_bfree).multipliedReportingOverflow(
+            by: UInt64(status.f_frsize)
+        )
+        return isMore ? nil : bytes
+    }
+
     /// What a descriptor refers to; throws `notRegular` unless it is a regular file.
     static func regularIdentity(
         _ descriptor: Int32,

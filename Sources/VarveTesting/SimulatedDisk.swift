@@ -46,18 +46,29 @@ public final class SimulatedDisk: Sendable {
         public var code: Int32
         /// Only writes of at least this many bytes fail; all calls if nil.
         public var writesFrom: Int?
+        /// Only writes that reach beyond this byte of a file fail, as on a full disk; all calls if
+        /// nil.
+        public var writesPast: Int?
 
         /// Calls from number `first` on fail, `count` of them.
         public init(
             first: Int,
             count: Int = 1,
             code: Int32 = SimulatedDisk.inputOutput,
-            writesFrom: Int? = nil
+            writesFrom: Int? = nil,
+            writesPast: Int? = nil
         ) {
             self.first = first
             self.count = count
             self.code = code
             self.writesFrom = writesFrom
+            self.writesPast = writesPast
+        }
+
+        func meets(_ operation: DiskOperation) -> Bool {
+            if let writesFrom, operation.bytes < writesFrom { return false }
+            if let writesPast, operation.end <= writesPast { return false }
+            return true
         }
     }
 
@@ -211,7 +222,7 @@ public final class SimulatedDisk: Sendable {
             try Self.check(core, process, call, name)
             core.calls += 1
             if let fault = core.fault, core.calls >= fault.first, core.failures < fault.count,
-                fault.writesFrom.map({ operation.bytes >= $0 }) ?? true
+                fault.meets(operation)
             {
                 core.failures += 1
                 if let failing {

@@ -194,6 +194,17 @@ private final class SimulatedFile: StoreFile {
         }
     }
 
+    /// As far as a fault says that the disk is full.
+    func freeBytes() -> UInt64? {
+        disk.core.withLock { core in
+            guard let fault = core.fault, fault.code == SimulatedDisk.noSpace,
+                core.calls + 1 >= fault.first, core.failures < fault.count,
+                let end = fault.writesPast
+            else { return nil }
+            return UInt64(max(0, end - (core.state.files[number]?.cache.count ?? 0)))
+        }
+    }
+
     func identity() throws(IOError) -> FileIdentity {
         FileIdentity(device: 0, inode: UInt64(number), links: 1, size: try size())
     }

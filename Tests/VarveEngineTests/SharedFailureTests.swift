@@ -183,6 +183,193 @@ import VarveTesting
         #expect(try Self.objects(reopened) == Self.objects(engine))
     }
 
+    /// An engine whose disk has no space beyond what is prepared, behind the save that found none.
+    private static func full(
+        _ disk: SimulatedDisk,
+        length: Int = 20,
+        _ adjust: (inout EngineOptions) -> Void
+    ) throws -> Engine {
+        let engine = try Engine.openTest(disk.root) {
+            $0.tailRoomMin = 64 << 10
+            adjust(&$0)
+        }
+        for object in UInt64(1)...40 { try insert(engine, object...object, length: length) }
+        let size = try engine.writer.withLock { try $0.generation.file.size() }
+        disk.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesPast: Int(size)
+            )
+        )
+        var (count, refusal) = (Int64(0), EngineError.Code?.none)
+        while refusal == nil {
+            count += 1
+            // Every leaf.
+            let object = ObjectID(UInt64(count % 40) + 1)
+            refusal = code {
+                _ = try engine.write { try $0.update(entity, object, patch: patch(count)) }
+            }
+        }
+        #expect(refusal == .noSpace)
+        return engine
+    }
+
+    /// Found by processes that fill a small disk: with a checkpoint overdue, which finds no room,
+    /// each delete became pages, and found none either.
+    @Test("With a full disk and a checkpoint overdue, deletes are row changes all the same")
+    func deletesOnAFullDiskBecomeNoPages() throws {
+        let disk = SimulatedDisk()
+        // Pages of all rows are larger than what is ready.
+        let engine = try Self.full(disk, length: 105) {
+            $0.tailReserve = 8 << 10
+            $0.checkpointTailMin = 4 << 10
+            $0.checkpointTailMax = 4 << 10
+        }
+        let isOverdue = engine.writer.withLock { $0.log.tailBytes > 2 * engine.dueTail($0) }
+        #expect(isOverdue)
+        let (trees, checkpoints) = (engine.statistics.treeCommits, engine.statistics.checkpoints)
+        for gone in UInt64(1)...30 {
+            _ = try engine.write { try $0.delete(Self.entity, ObjectID(gone)) }
+        }
+        #expect(engine.statistics.treeCommits == trees)
+        #expect(try Self.objects(engine) == Array(31...40))
+        #expect(try Self.objects(try Self.powerCut(disk, 6)) == Array(31...40))
+        // With space again what was overdue comes.
+        disk.setFault(nil)
+        try Self.insert(engine, 50...50, length: 2000)
+        #expect(engine.statistics.checkpoints > checkpoints)
+        #expect(engine.writer.withLock { $0.log.tailBytes <= 2 * engine.dueTail($0) })
+    }
+
+    /// Found by a reviewer: large pages, which extend the file themselves, took what was prepared
+    /// before they found no space.
+    @Test(
+        "Pages that are overdue and find no space give way to row changes",
+        arguments: [8, 4096]
+    )
+    func overduePagesGiveWay(tailRoomKilobytes: UInt64) throws {
+        let disk = SimulatedDisk()
+        let before = try Engine.openTest(disk.root)
+        for object in UInt64(1)...40 { try Self.insert(before, object...object, length: 105) }
+        // The log is whole, and its tail long: the opening writes nothing.
+        try before.exclusively { writer throws(EngineError) in try before.witness(&writer) }
+        let killed = disk.killed()
+        let engine = try Engine.openTest(killed.root) {
+            $0.checkpointTailMin = 4 << 10
+            $0.checkpointTailMax = 4 << 10
+            $0.tailRoomMin = 4 << 10
+            $0.tailRoomMax = tailRoomKilobytes << 10
+            $0.tailReserve = 4 << 10
+        }
+        #expect(engine.writer.withLock { $0.log.tailBytes > 2 * engine.dueTail($0) })
+        let end = engine.writer.withLock { $0.log.end.rawValue }
+        killed.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesPast: Int(end) + (16 << 10)
+            )
+        )
+        for gone in UInt64(1)...30 {
+            _ = try engine.write { try $0.delete(Self.entity, ObjectID(gone)) }
+        }
+        #expect(engine.statistics.treeCommits == 0)
+        #expect(engine.writer.withLock { $0.log.voids } == 0)
+        #expect(try Self.objects(engine) == Array(31...40))
+        #expect(try Self.objects(try Self.powerCut(killed, 8)) == Array(31...40))
+    }
+
+    @Test("Large bodies that find no space move the log on by no more than was written")
+    func aFullDiskMovesTheLogOnByWhatWasWritten() throws {
+        let disk = SimulatedDisk()
+        let engine = try Engine.openTest(disk.root) {
+            $0.deltaBytesMax = 16 << 10
+            $0.earlyWriteBytes = 64 << 10
+            $0.tailRoomMin = 4 << 10
+            $0.tailRoomMax = 8 << 10
+        }
+        try Self.insert(engine, 1...1)
+        // Nobody knows how much the disk has left.
+        disk.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesFrom: 16 << 10
+            )
+        )
+        for _ in 0..<4 {
+            #expect(Self.code { try Self.insert(engine, 100...2000) } == .noSpace)
+            let (end, size) = try engine.writer.withLock { writer in
+                (writer.log.end.rawValue, try writer.generation.file.size())
+            }
+            #expect(end < size + 4096)
+        }
+        #expect(engine.writer.withLock { $0.log.voids } == 4)
+        disk.setFault(nil)
+        try Self.insert(engine, 3...3)
+        #expect(disk.violations == [])
+        #expect(try Self.objects(engine) == [1, 3])
+        #expect(try Self.objects(try Self.powerCut(disk, 9)) == [1, 3])
+    }
+
+    /// Found by the same: the checkpoint that shared their batch found no room, and they were
+    /// refused with it.
+    @Test("With a full disk a delete is not refused with the checkpoint that waits beside it")
+    func aCheckpointWithoutRoomTakesNoDeleteWithIt() throws {
+        let roomy = try Self.full(SimulatedDisk()) { $0.tailReserve = 64 << 10 }
+        for object in UInt64(1)...2 {
+            _ = try roomy.write { try $0.delete(Self.entity, ObjectID(object)) }
+        }
+        let before = roomy.writer.withLock { $0.log.end.rawValue }
+        try roomy.checkpointInBackground(MaintenanceThread())
+        let bytes = roomy.writer.withLock { $0.log.end.rawValue } - before
+        try #require(roomy.statistics.checkpoints == 1)
+        // There is a length of the reserve at which the pages find room and the CKPT does not.
+        for half in stride(from: bytes - 500, to: bytes + 500, by: 60) {
+            let gate = Gate("commit.sync")
+            let behindPages = Mutex<(@Sendable () -> Void)?>(nil)
+            let disk = SimulatedDisk()
+            let engine = try Self.full(disk) {
+                $0.environment = GatedEnvironment(onYield: { name in
+                    gate.yield(name)
+                    if name == "checkpoint.pages" { behindPages.withLock { $0 }?() }
+                })
+                $0.tailReserve = 2 * half
+            }
+            let second = Mutex<TestThread?>(nil)
+            let delete: @Sendable (UInt64) -> Void = { object in
+                #expect(throws: Never.self) {
+                    _ = try engine.write { try $0.delete(Self.entity, ObjectID(object)) }
+                }
+            }
+            behindPages.withLock {
+                $0 = {
+                    second.withLock { $0 = TestThread { delete(2) } }
+                    waitAMinute { engine.queue.count > 0 }
+                }
+            }
+            gate.arm()
+            let first = TestThread { delete(1) }
+            gate.waitUntilReached()
+            let hasEnded = Mutex(false)
+            let third = TestThread {
+                try? engine.checkpointInBackground(MaintenanceThread())
+                hasEnded.withLock { $0 = true }
+            }
+            waitAMinute { engine.queue.count > 1 || hasEnded.withLock { $0 } }
+            gate.open()
+            first.join()
+            third.join()
+            if let second = second.withLock({ $0 }) { second.join() } else { delete(2) }
+            #expect(try Self.objects(engine) == Array(3...40))
+            #expect(try Self.objects(try Self.powerCut(disk, 7)) == Array(3...40))
+        }
+    }
+
     @Test("Behind an opening on a full disk, where no reserve is ready, deletes do with little")
     func deletesDoWithLittleBehindAnOpening() throws {
         let disk = SimulatedDisk()

@@ -27,6 +27,16 @@ import VarveIO
     }
     #endif
 
+    @Test("A file system says how much it has left, until the file is closed")
+    func freeBytes() throws {
+        try withTemporaryPath { path in
+            let file = try PosixDirectory.open(path: path).create("a", [1, 2, 3])
+            #expect(try #require(file.freeBytes()) > 0)
+            file.close()
+            #expect(file.freeBytes() == nil)
+        }
+    }
+
     @Test(arguments: Implementation.allCases)
     func whatIsWrittenIsRead(_ implementation: Implementation) throws {
         try implementation.withDirectory { directory in

@@ -15,13 +15,18 @@ internal import VarveIO
 extension Engine {
     /// Writes changed nodes and a CKPT frame; does nothing when there is nothing to write.
     /// Called with nothing on its way: the pending state is the published one.
-    func checkpoint(_ writer: inout WriterState) throws(EngineError) {
+    ///
+    /// - Parameter reserve: prepared bytes that have to be left on a full disk.
+    func checkpoint(
+        _ writer: inout WriterState,
+        leaving reserve: UInt64 = 0
+    ) throws(EngineError) {
         guard writer.isDirty else { return }
         try syncHanded(&writer)
         let mark = writer.log.mark
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: [:], &writer)
-            try writer.log.makeRoom(leaving: 0)
+            try writer.log.makeRoom(leaving: reserve)
             options.environment.yield("checkpoint.write")
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
             options.environment.yield("checkpoint.sync")

@@ -289,10 +289,14 @@ struct LogWriter {
         if let last = unsealed.last?.placed.end {
             try room.ensure(last, reserve: reserve, file: file)
         }
-        room.pass(end)
+        try room.pass(end, reserve: reserve, file: file)
     }
 
+    /// The same for what saves write on their way.
     func makeRoom() throws(EngineError) { try makeRoom(leaving: options.tailReserve) }
+
+    /// Whether all that gathered may be written.
+    var hasRoom: Bool { room.holds(end) }
 
     /// Sealed bytes for the caller to write at once at the place given. From here on they count as
     /// handed to the system.
@@ -336,7 +340,11 @@ struct LogWriter {
         do throws(IOError) {
             try file.write(bytes, at: offset)
         } catch {
-            if hadCommit { isBroken = true } else { abandonHanded(since: before) }
+            if hadCommit {
+                isBroken = true
+            } else {
+                abandonHanded(since: before, hadNoSpace: error.isNoSpace)
+            }
             throw error
         }
         reuse(bytes)
@@ -364,8 +372,15 @@ struct LogWriter {
         progress.raise(to: handed.end)
     }
 
-    private mutating func abandonHanded(since before: Mark) {
-        let reached = now.end
+    private mutating func abandonHanded(since before: Mark, hadNoSpace: Bool) {
+        var reached = now.end
+        if hadNoSpace, let size = try? file.size() {
+            // Nothing lies behind the end of the file. Without this each attempt on a full disk
+            // would move the log on by what it wanted to write.
+            let written = FileOffset((max(size, before.end.rawValue) + 4095) & ~4095)
+            reached = min(reached, written)
+            room.fallBack(to: reached)
+        }
         now = before
         now.end = reached
         now.bodyStart = reached

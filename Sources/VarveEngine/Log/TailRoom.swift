@@ -18,6 +18,7 @@ final class TailRoom: Sendable {
 
     /// Raised under `growing`; lowered only by `cut`, when nobody writes any more.
     private let preparedEnd: Atomic<UInt64>
+    private let hasFoundNoSpace = Atomic(false)
     private let growing = Mutex(Growth())
     private struct Growth {
         /// Another process may write: not a byte from here.
@@ -62,7 +63,10 @@ final class TailRoom: Sendable {
             let target = (needed + wanted(behind: end.rawValue) + 4095) & ~4095
             let sync = { () throws(IOError) in try self.progress.sync(file) }
             // The descriptor that commits go through.
-            do throws(EngineError) { try grow(to: target, file, sync) } catch {
+            do throws(EngineError) {
+                try grow(to: target, file, sync)
+                hasFoundNoSpace.store(false, ordering: .relaxed)
+            } catch {
                 // No space for what should be ready: deletes and checkpoints give some back and
                 // do with what they need. Where the log was cut or is not trusted, as behind an
                 // opening, there is no reserve for them.
@@ -74,12 +78,51 @@ final class TailRoom: Sendable {
         }
     }
 
+    /// Whether zeros that should be ready found no space when they were written last.
+    var isFull: Bool { hasFoundNoSpace.load(ordering: .relaxed) }
+
+    /// Whether everything below `end` is usable.
+    func holds(_ end: FileOffset) -> Bool { end.rawValue <= prepared }
+
     private var prepared: UInt64 { preparedEnd.load(ordering: .acquiring) }
 
-    /// A large batch extends the file itself: zeros first would only write it twice.
+    /// Bytes are about to extend the file themselves.
     func pass(_ end: FileOffset) {
-        // Under the lock: zeros that are being written now would come behind the batch.
+        // Under the lock: zeros that are being written now would come behind them.
         growing.withLock { _ in _ = preparedEnd.max(end.rawValue, ordering: .releasing) }
+    }
+
+    /// The same for a large body: zeros first would only write it twice. Where it cannot fit it
+    /// must not begin: it would take what is prepared, and find out behind it.
+    ///
+    /// - Throws: `noSpace` when the disk is known to have less than the body, `reserve` and a
+    ///   commit frame need.
+    func pass(
+        _ end: FileOffset,
+        reserve: UInt64,
+        file: any StoreFile
+    ) throws(EngineError) {
+        try growing.withLock { _ throws(EngineError) in
+            let fresh = end.rawValue - min(prepared, end.rawValue)
+            if let free = file.freeBytes(), free < fresh + reserve + 4096 {
+                hasFoundNoSpace.store(true, ordering: .relaxed)
+                throw EngineError(
+                    .noSpace,
+                    "\(file.name) would grow by \(fresh) bytes and what is kept for deletes, and "
+                        + "its disk has \(free) bytes left; nothing was written"
+                )
+            }
+            _ = preparedEnd.max(end.rawValue, ordering: .releasing)
+        }
+    }
+
+    /// The write of a large body found no space. Of what it passed, nothing behind `end` was
+    /// written.
+    func fallBack(to end: FileOffset) {
+        growing.withLock { _ in
+            hasFoundNoSpace.store(true, ordering: .relaxed)
+            preparedEnd.store(end.rawValue, ordering: .releasing)
+        }
     }
 
     /// Whether less than half of what should be ready is.
@@ -98,6 +141,7 @@ final class TailRoom: Sendable {
             try grow(to: min(target, prepared + Self.pieceBytes), file) { () throws(IOError) in
                 try progress.syncElsewhere(file)
             }
+            hasFoundNoSpace.store(false, ordering: .relaxed)
             return true
         }
     }
@@ -117,7 +161,9 @@ final class TailRoom: Sendable {
                 position += count
             }
         } catch {
-            throw .io(error)
+            let error = EngineError.io(error)
+            if error.code == .noSpace { hasFoundNoSpace.store(true, ordering: .relaxed) }
+            throw error
         }
         do throws(IOError) { try sync() } catch {
             throw EngineError(

@@ -58,6 +58,7 @@ extension Engine {
                 EngineError(.poisoned, "a sync failed (\(error.description))", cause: error)
             )
         }
+        options.environment.yield("checkpoint.pages")
         // 4. The CKPT, on its way like any commit.
         let commit = try writer.withLock { writer throws(EngineError) -> QueuedCommit? in
             try checkWritable(writer)
@@ -104,13 +105,14 @@ extension Engine {
         let mark = writer.log.mark
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: written.addresses, &writer)
+            // Here, or deletes that share its batch would be refused with it.
+            try writer.log.makeRoom(leaving: options.maintenanceReserve)
             let commit = QueuedCommit(
                 epoch: writer.epoch,
                 state: clean,
                 changes: nil,
                 pages: pages,
                 durability: .full,
-                reserve: options.maintenanceReserve,
                 end: writer.log.end
             )
             writer.pending = clean

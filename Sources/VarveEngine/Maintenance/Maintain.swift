@@ -28,7 +28,7 @@ extension Engine {
             maintenance.note(needs, at: now)
         } else if needs.checkpoint {
             // The commit stands whatever happens here; a failure shows at the next write.
-            try? checkpoint()
+            try? checkpoint(leaving: options.maintenanceReserve)
             if options.compactsAutomatically { _ = try? compactIfWorthwhile() }
         }
         // A compaction cannot catch up otherwise.
@@ -148,11 +148,6 @@ extension Engine {
     /// Any failed sync of the store file may be the only report of a lost write.
     func poisonIfSyncFailed(_ error: EngineError) -> EngineError {
         guard error.code == .poisoned else { return error }
-        // It gives the turn up: not while a batch is on its way, which would be published behind
-        // what another process writes.
-        let leads = !queue.isLedByThisThread
-        if leads { queue.claimLead() }
-        defer { if leads { queue.endLead([]) } }
         return writer.withLock { poison(&$0, error) }
     }
 
@@ -173,7 +168,8 @@ extension Engine {
         try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
             // Another process may have been faster.
-            if writer.log.tailBytes > options.idleTailBytes { try checkpoint(&writer) }
+            guard writer.log.tailBytes > options.idleTailBytes else { return }
+            try checkpoint(&writer, leaving: options.maintenanceReserve)
         }
     }
 
@@ -203,6 +199,6 @@ extension Engine {
         writer.withLock { writer in
             if queue.isEmpty { giveTurn(&writer) }
         }
-        queue.endLead([])
+        endLead([])
     }
 }

@@ -82,6 +82,6 @@ extension Engine {
         // Who opens the store need not write soon, and must hold up nobody when it is stopped.
         queue.claimLead()
         writer.withLock { giveTurn(&$0) }
-        queue.endLead([])
+        endLead([])
     }
 }

@@ -1,8 +1,8 @@
 // THE COMMIT PATH: from changes in memory to a durable, visible commit.
 //
-// Steps 1 to 3 run under the writer lock, one saver at a time (`enqueue`). Steps 4 to 7 are done
-// for all savers that wait by one of them, the leader (`lead`): the writer lock is held for 4 and
-// 5 only, so the next savers apply their changes while the disk works.
+// Steps 1 to 4 run under the writer lock, one saver at a time (`enqueue`). Steps 5 to 7 are done
+// for all savers that wait by one of them, the leader (`lead`): the writer lock is held for 5 only,
+// so the next savers apply their changes while the disk works.
 //
 // Invariants
 // - Nobody sees a commit before the sync that makes it durable returned (`.relaxed` ones: before
@@ -25,7 +25,7 @@ extension Engine {
         var end: FileOffset
         var file: any StoreFile
         var progress: LogProgress
-        /// Refused while room was made: nothing of them was written.
+        /// Refused, or failed while they were written.
         var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
         var isSynced = false
         /// Who else has the store open, as of the moment when all of it was handed over.
@@ -44,14 +44,12 @@ extension Engine {
         let mark = writer.log.mark
         do throws(EngineError) {
             // 1. chooseForm: row changes, or pages when there are many or a checkpoint is overdue.
-            let tailMax = dueTail(writer) * 2
-            let isTree =
-                transaction.needsTree || transaction.editor.hasUnloggedValues
-                || transaction.editor.hasSpilled || writer.log.tailBytes > tailMax
+            let form = chooseForm(transaction, writer)
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)
             try writer.log.handLargeBody()
             // 3. encode: the commit frame behind its body.
+            // 4. makeRoom: zeros written and synced ahead. Who finds no space fails alone.
             var record = self.record(for: transaction, author: author, writer)
             let changes = CommitChanges(
                 number: transaction.number,
@@ -61,20 +59,13 @@ extension Engine {
                 schemaChanged: transaction.schemaChanged
             )
             record.entityCounts = Self.counts(of: changes.objects)
-            let state: StoreState
-            var pages: PageWriter?
-            if isTree {
-                (state, pages) = try encodeTree(transaction, record, changes, &writer)
-            } else {
-                state = try encodeDelta(transaction, record, places, &writer)
-            }
+            let (state, pages) = try encode(transaction, form, record, changes, places, &writer)
             let commit = QueuedCommit(
                 epoch: writer.epoch,
                 state: state,
                 changes: changes,
                 pages: pages,
                 durability: durability,
-                reserve: transaction.onlyDeletes ? 0 : options.tailReserve,
                 end: writer.log.end
             )
             writer.pending = state
@@ -102,10 +93,15 @@ extension Engine {
         if batch.company == .waiting || batch.passesTurn {
             writer.withLock { passTurn(to: batch.company, &$0) }
         }
-        queue.endLead(batch.outcomes)
+        endLead(batch.outcomes)
     }
 
-    /// Steps 4 and 5: what waits is handed to the system, in one write.
+    /// The lead ends. Called with no lock held.
+    func endLead(_ outcomes: [(QueuedCommit, QueuedCommit.Outcome)]) {
+        while !queue.endLead(outcomes) { writer.withLock { abandonTurn(&$0) } }
+    }
+
+    /// Step 5: what waits is handed to the system, in one write.
     func hand(_ writer: inout WriterState) -> Batch {
         var batch = Batch(
             commits: queue.takeAll(),
@@ -117,9 +113,7 @@ extension Engine {
         guard !batch.commits.isEmpty else { return batch }
         do throws(EngineError) {
             try checkWritable(writer)
-            // 4. room: zeros written and synced ahead; the last place for "no space".
-            try writer.log.makeRoom(leaving: batch.commits.map(\.reserve).max() ?? 0)
-            // 5. write: one write for the whole batch.
+            precondition(writer.log.hasRoom, "each of them has made its room")
             options.environment.yield("commit.write")
             try flush(&writer)
         } catch {
@@ -191,6 +185,55 @@ extension Engine {
     }
 
     // MARK: Steps
+
+    /// What a transaction becomes in the log.
+    private enum Form {
+        case delta
+        case tree
+        /// As `tree`, only because a checkpoint is overdue: a DELTA does when there is no space.
+        case treeIfSpace
+    }
+
+    private func chooseForm(
+        _ transaction: WriteTransaction,
+        _ writer: borrowing WriterState
+    ) -> Form {
+        let editor = transaction.editor
+        if transaction.needsTree || editor.hasUnloggedValues || editor.hasSpilled { return .tree }
+        // On a full disk the tail grows by what is prepared at most: pages would find no room.
+        if writer.log.room.isFull { return .delta }
+        return writer.log.tailBytes > dueTail(writer) * 2 ? .treeIfSpace : .delta
+    }
+
+    /// Steps 3 and 4.
+    ///
+    /// - Throws: `noSpace` and others: nothing of the commit frame was handed over.
+    private func encode(
+        _ transaction: WriteTransaction,
+        _ form: Form,
+        _ record: CommitRecord,
+        _ changes: CommitChanges,
+        _ places: [NewPlace],
+        _ writer: inout WriterState
+    ) throws(EngineError) -> (StoreState, PageWriter?) {
+        let reserve = transaction.onlyDeletes ? 0 : options.tailReserve
+        let (mark, voids) = (writer.log.mark, writer.log.voids)
+        if form != .delta {
+            do throws(EngineError) {
+                let (state, pages) = try encodeTree(transaction, record, changes, &writer)
+                try writer.log.makeRoom(leaving: reserve)
+                return (state, pages)
+            } catch {
+                // Values that lie in a void cannot be named.
+                let isIntact = writer.log.voids == voids && !writer.log.isBroken
+                guard form == .treeIfSpace, error.code == .noSpace, isIntact else { throw error }
+                writer.log.rollback(to: mark)
+            }
+        }
+        let state = try encodeDelta(transaction, record, places, &writer)
+        try writer.log.makeRoom(leaving: reserve)
+        return (state, nil)
+    }
 
     private func placeValues(
         of transaction: WriteTransaction,
@@ -388,7 +431,7 @@ extension Engine {
         return error
     }
 
-    /// No room for the batch, or its write failed.
+    /// The write of the batch failed, or there is none any more.
     private func refuse(_ batch: inout Batch, _ error: EngineError, _ writer: inout WriterState) {
         if writer.log.isBroken || error.code == .poisoned {
             _ = poison(&writer, error)
@@ -462,7 +505,9 @@ extension Engine {
     func poison(_ writer: inout WriterState, _ error: EngineError) -> EngineError {
         if case .open = writer.status {
             writer.status = .poisoned(error)
-            abandonTurn(&writer)
+            // Not while another thread's batch is on its way: it would be published behind what
+            // another process writes.
+            if !queue.leavesTurnToLeader() { abandonTurn(&writer) }
         }
         return EngineError(.poisoned, error.message, cause: error)
     }

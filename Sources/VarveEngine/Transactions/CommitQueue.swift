@@ -28,8 +28,6 @@ final class QueuedCommit: Sendable {
     /// Its pages, for the cache; nil for a DELTA.
     let pages: PageWriter?
     let durability: Durability
-    /// Prepared bytes that it has to leave.
-    let reserve: UInt64
     /// The end of its frame.
     let end: FileOffset
     let outcome = Mutex<Outcome?>(nil)
@@ -42,7 +40,6 @@ final class QueuedCommit: Sendable {
         changes: CommitChanges?,
         pages: PageWriter?,
         durability: Durability,
-        reserve: UInt64,
         end: FileOffset
     ) {
         self.epoch = epoch
@@ -50,7 +47,6 @@ final class QueuedCommit: Sendable {
         self.changes = changes
         self.pages = pages
         self.durability = durability
-        self.reserve = reserve
         self.end = end
     }
 }
@@ -64,6 +60,8 @@ final class CommitQueue: Sendable {
         var leader: UInt = 0
         /// Threads that want the lead for themselves, oldest first; they go before savers.
         var claims: [Parker] = []
+        /// Whether the leader has the turn to give up before it ends the lead.
+        var owesTurn = false
     }
     private let state = Guarded(State())
 
@@ -124,18 +122,35 @@ final class CommitQueue: Sendable {
         state.withLock { $0.isLed && $0.leader == BackgroundThread.currentID }
     }
 
+    /// Whether another thread leads, which has to give the turn up when it is done.
+    func leavesTurnToLeader() -> Bool {
+        state.withLock { state in
+            guard state.isLed, state.leader != BackgroundThread.currentID else { return false }
+            state.owesTurn = true
+            return true
+        }
+    }
+
     /// Ends the lead, gives `done` their outcomes, and wakes who waits: the next leader first.
-    func endLead(_ done: [(QueuedCommit, QueuedCommit.Outcome)]) {
-        let next: Parker? = state.withLock { state in
+    ///
+    /// - Returns: false when the turn has to be given up first. Nothing has changed then.
+    func endLead(_ done: [(QueuedCommit, QueuedCommit.Outcome)]) -> Bool {
+        let (next, hasEnded): (Parker?, Bool) = state.withLock { state in
+            if state.owesTurn {
+                state.owesTurn = false
+                return (nil, false)
+            }
             for (commit, outcome) in done { commit.outcome.withLock { $0 = outcome } }
-            if !state.claims.isEmpty { return state.claims.removeFirst() }
+            if !state.claims.isEmpty { return (state.claims.removeFirst(), true) }
             state.isLed = false
             for commit in state.waiting {
-                if let parker = commit.waiter.withLock({ $0 }) { return parker }
+                if let parker = commit.waiter.withLock({ $0 }) { return (parker, true) }
             }
-            return nil
+            return (nil, true)
         }
+        guard hasEnded else { return false }
         next?.unpark()
         for (commit, _) in done { commit.waiter.withLock({ $0 })?.unpark() }
+        return true
     }
 }

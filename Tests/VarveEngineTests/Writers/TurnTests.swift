@@ -46,7 +46,7 @@ import VarveTesting
     private static func endTurn(_ engine: Engine) {
         engine.queue.claimLead()
         engine.writer.withLock { engine.giveTurn(&$0) }
-        engine.queue.endLead([])
+        engine.endLead([])
     }
 
     private static func page(_ directory: any StoreDirectory) throws -> SharedState? {

@@ -173,7 +173,7 @@ import VarveIO
             // The page is complete.
             engine.queue.claimLead()
             engine.writer.withLock { engine.giveTurn(&$0) }
-            engine.queue.endLead([])
+            engine.endLead([])
             let old = earlier
             let bytes = try lock.read(at: FileOffset(0), count: SharedState.length)
             var told = try #require(SharedState(decoding: bytes))
