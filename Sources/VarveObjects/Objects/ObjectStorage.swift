@@ -15,9 +15,9 @@ public import VarveRecords
 
 /// The part of a managed object that the library owns. An entity stores it and hands it on; it has
 /// no members for apps.
-public struct ObjectStorage: ~Copyable {
+@safe public struct ObjectStorage: ~Copyable {
     @usableFromInline let core: ContextCore
-    @usableFromInline unowned(unsafe) let uncountedModel: EntityModel
+    @usableFromInline let uncountedModel: Unmanaged<EntityModel>
     @usableFromInline let object: ObjectID
     @usableFromInline var row: CachedRow?
     @usableFromInline var edits: ObjectEdits?
@@ -39,7 +39,7 @@ public struct ObjectStorage: ~Copyable {
     ) {
         self.core = core
         // The core's container has it as long as the core lives.
-        unsafe uncountedModel = copy model
+        unsafe uncountedModel = .passUnretained(copy model)
         self.object = object
         self.state = state
         self.token = token
@@ -54,7 +54,7 @@ public struct ObjectStorage: ~Copyable {
     /// The object's entity.
     @usableFromInline var model: EntityModel {
         // The core's container has it as long as the core lives.
-        unsafe uncountedModel
+        unsafe uncountedModel.takeUnretainedValue()
     }
 
     /// The row and the column behind a slot, whoever observes; nil for a fault or with edits.
@@ -72,8 +72,11 @@ public struct ObjectStorage: ~Copyable {
         _ slot: Int,
         _: Value.Type
     ) -> Value? {
-        guard edits == nil, let row, !core.observes else { return nil }
-        return unsafe Value.read(row, uncountedModel.columns[slot])
+        guard edits == nil, !core.observes, let kept = unsafe UncountedRow(row) else { return nil }
+        // The model lives as long as the core.
+        let column = unsafe uncountedModel._withUnsafeGuaranteedRef { $0.columns[slot] }
+        // The row stands here while it is read: reading changes no object.
+        return unsafe kept.lend { Value.read($0, column) }
     }
 }
 

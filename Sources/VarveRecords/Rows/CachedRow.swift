@@ -11,7 +11,9 @@ public import VarveFormat
 /// One version of one row; a reference. Reading a column walks the tags in front of it and decodes
 /// that column only.
 public struct CachedRow {
-    let memory: RowMemory
+    @usableFromInline let memory: RowMemory
+
+    @usableFromInline init(memory: RowMemory) { self.memory = memory }
 
     /// Checks a row and copies it.
     init(

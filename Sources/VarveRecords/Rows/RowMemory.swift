@@ -13,7 +13,7 @@ import VarveBase
 import VarveFormat
 
 /// What stands in front of a row's bytes: with the object's own two words, one cache line.
-struct RowHead {
+@usableFromInline struct RowHead {
     let entity: RecordEntity
     let id: ObjectID
     let version: CommitNumber
@@ -24,7 +24,7 @@ struct RowHead {
 }
 
 /// A head and bytes, allocated as one.
-final class RowMemory: ManagedBuffer<RowHead, UInt8> {
+@usableFromInline final class RowMemory: ManagedBuffer<RowHead, UInt8> {
     /// A copy of a row that was checked where it lies.
     static func make(
         _ entity: RecordEntity,
@@ -97,3 +97,20 @@ extension UnsafeMutableRawPointer {
 
 // What a row's readers see never changes; `place` belongs to the cache's lock.
 extension CachedRow: @unchecked Sendable {}
+
+/// A row that somebody else keeps: no reference count of its own. Two atomic operations were a
+/// quarter of reading a property.
+@unsafe public struct UncountedRow {
+    @usableFromInline let memory: Unmanaged<RowMemory>
+
+    /// - Parameter row: kept by the caller for as long as this is used.
+    @inlinable public init?(_ row: borrowing CachedRow?) {
+        guard let row = copy row else { return nil }
+        unsafe memory = .passUnretained(row.memory)
+    }
+
+    /// Lends the row. Nothing in `body` may let it go.
+    @inlinable public func lend<R>(_ body: (borrowing CachedRow) -> R) -> R {
+        unsafe memory._withUnsafeGuaranteedRef { body(CachedRow(memory: $0)) }
+    }
+}
