@@ -274,9 +274,17 @@ struct LogWriter {
     ///
     /// - Throws: as `makeRoom` and `flush`.
     mutating func handLargeBody() throws(EngineError) {
-        guard holdsLargeBody else { return }
-        try makeRoom()
-        do throws(IOError) { try flush() } catch { throw .io(error) }
+        if holdsLargeBody { try handBody() }
+    }
+
+    /// Hands over a part of a large body, however small the part is: zeros would be written, and
+    /// synced, for every piece.
+    ///
+    /// - Throws: as `makeRoom` and `flush`.
+    mutating func handBody() throws(EngineError) {
+        guard looseBytes > 0 else { return }
+        try makeRoom(leaving: options.tailReserve, extendsFile: true)
+        do throws(IOError) { try flush(bodyApart: true) } catch { throw .io(error) }
     }
 
     /// Makes sure that what gathered may be written: zeros are ready for every commit frame, and
@@ -284,8 +292,10 @@ struct LogWriter {
     ///
     /// - Parameter reserve: prepared bytes that have to be left: `tailReserve` by saves.
     /// - Throws: `noSpace` or another refusal; no byte of the buffer was written yet.
-    func makeRoom(leaving reserve: UInt64) throws(EngineError) {
-        guard holdsLargeBody else { return try room.ensure(end, reserve: reserve, file: file) }
+    func makeRoom(leaving reserve: UInt64, extendsFile: Bool = false) throws(EngineError) {
+        guard extendsFile || holdsLargeBody else {
+            return try room.ensure(end, reserve: reserve, file: file)
+        }
         if let last = unsealed.last?.placed.end {
             try room.ensure(last, reserve: reserve, file: file)
         }
@@ -313,11 +323,12 @@ struct LogWriter {
 
     /// Hands the buffer to the system.
     ///
+    /// - Parameter bodyApart: whether what is behind the last commit frame extends the file itself.
     /// - Throws: after an error what gathered is a void, which is no harm as long as no commit
     ///   frame was among it.
-    mutating func flush() throws(IOError) {
+    mutating func flush(bodyApart: Bool = false) throws(IOError) {
         guard buffer.count > 0 else { return }
-        if holdsLargeBody, let last = unsealed.last {
+        if bodyApart || holdsLargeBody, let last = unsealed.last {
             // The commits first: a large body that finds no space is a void, and no harm to them.
             let split = Int(last.behind.end.rawValue - bufferStart.rawValue)
             var body = ByteWriter(capacity: buffer.count - split)

@@ -66,8 +66,7 @@ final class Spill {
                     try pages.write(child, of: editor.id, level: level, to: &log)
                 }
             }
-            try log.makeRoom()
-            do throws(IOError) { try log.flush() } catch { throw .io(error) }
+            try log.handBody()
         } catch {
             log.rollback(to: mark)
             throw error
