@@ -160,7 +160,7 @@ extension StoreObserver {
         } catch {
             throw InspectionError(.ioFailed, "\(error)")
         }
-        for entry in survey.finish() where !isStopped { isStopped = !visit(entry) }
+        for entry in try survey.finish() where !isStopped { isStopped = !visit(entry) }
         guard !isStopped else { return }
         let end = max(log.dataEnd, FileHeader.logStart.rawValue)
         guard log.fileSize > end else { return }
@@ -249,6 +249,10 @@ private struct Survey {
     let observer: StoreObserver
     let needed: NeededFrames
     private var pending: [FrameEntry] = []
+    /// Commits whose body is not whole, or that stand on such a one, or on one that is not there,
+    /// and was not durable when they were written. A torn write may be what is missing; then they
+    /// count for nothing. The next commit tells: it stands on them, or passes over them.
+    private var suspects: [(record: CommitRecord, frame: ObservedFrame)] = []
 
     init(observer: StoreObserver, needed: NeededFrames) {
         self.observer = observer
@@ -270,7 +274,13 @@ private struct Survey {
                 return []
             }
             var ready: [FrameEntry] = []
-            if let record = frame.record { ready = try resolve(record, frame) }
+            if let record = frame.record {
+                if isSuspect(record, frame) {
+                    suspects.append((record, frame))
+                } else {
+                    ready = try resolve(record, frame)
+                }
+            }
             let isLive = needed.offsets.contains(frame.offset.rawValue)
             let entry = observer.entry(frame, isLive ? .live : .dead)
             if pending.isEmpty { ready.append(entry) } else { pending.append(entry) }
@@ -288,17 +298,58 @@ private struct Survey {
         )
     }
 
+    private func isSuspect(_ record: CommitRecord, _ frame: ObservedFrame) -> Bool {
+        let body =
+            record.bodyStart
+            .rawValue..<max(
+                record.bodyStart.rawValue,
+                frame.offset.rawValue
+            )
+        let isTorn = pending.contains {
+            $0.classification == .damaged && body.overlaps($0.place..<($0.place + $0.bytes))
+        }
+        if isTorn { return true }
+        guard frame.header.flags.contains(.stacked) else { return false }
+        let previous = frame.header.previousCommit
+        if suspects.contains(where: { $0.frame.offset == previous }) { return true }
+        return pending.contains {
+            $0.classification == .damaged
+                && ($0.place..<($0.place + $0.bytes)).contains(previous.rawValue)
+        }
+    }
+
     /// A sound commit says which bytes before it count for nothing.
     private mutating func resolve(
         _ record: CommitRecord,
         _ frame: ObservedFrame
     ) throws(InspectionError) -> [FrameEntry] {
         if pending.isEmpty { return [] }
+        var judged: UInt64 = 0
+        if let first = suspects.first,
+            suspects.contains(where: { $0.frame.offset == frame.header.previousCommit })
+        {
+            // They were durable: so was what they consist of and stand on, and what is missing is
+            // damage.
+            try judge(by: first.record, first.frame, from: 0)
+            judged = first.frame.offset.rawValue
+        }
+        suspects.removeAll()
+        try judge(by: record, frame, from: judged)
+        defer { pending.removeAll() }
+        return pending
+    }
+
+    private mutating func judge(
+        by record: CommitRecord,
+        _ frame: ObservedFrame,
+        from start: UInt64
+    ) throws(InspectionError) {
         let observer = observer
         let before = try engine { () throws(EngineError) in
             try observer.log.commit(at: frame.header.previousCommit)
         }
-        for index in pending.indices where pending[index].classification == .damaged {
+        for index in pending.indices
+        where pending[index].classification == .damaged && pending[index].place >= start {
             let end = pending[index].place + pending[index].bytes
             let previous = frame.header.previousCommit.rawValue
             // Zeros are the room that a writer leaves, unless a frame is known to have been there.
@@ -310,15 +361,17 @@ private struct Survey {
                 pending[index].classification = .void
             }
         }
-        defer { pending.removeAll() }
-        return pending
     }
 
     /// What stands behind the last commit: a torn write, unless recovery says that it has rotted.
-    mutating func finish() -> [FrameEntry] {
+    mutating func finish() throws(InspectionError) -> [FrameEntry] {
+        // Nobody tells whether they count: what is missing is taken for damage.
+        let judged = suspects.last?.frame.offset.rawValue ?? 0
+        if let first = suspects.first { try judge(by: first.record, first.frame, from: 0) }
         let newest = observer.log.tail?.newest.end.rawValue
         let failure = observer.log.failure?.place?.rawValue
-        for index in pending.indices where pending[index].classification == .damaged {
+        for index in pending.indices
+        where pending[index].classification == .damaged && pending[index].place >= judged {
             let range = pending[index].place..<(pending[index].place + pending[index].bytes)
             if let newest, range.lowerBound >= newest, !(failure.map(range.contains) ?? false) {
                 pending[index].classification = .void
