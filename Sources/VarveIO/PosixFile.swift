@@ -111,7 +111,7 @@ public final class PosixFile: StoreFile {
         }
     }
 
-    /// What its file system has left, for root.
+    /// What its file system has left for the user of this process.
     public func freeBytes() -> UInt64? {
         try? descriptor.use { number throws(IOError) in SystemCalls.freeBytes(number) }
     }

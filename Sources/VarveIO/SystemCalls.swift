@@ -242,13 +242,14 @@ enum SystemCalls {
         #endif
     }
 
-    /// Bytes that the file system of a descriptor has left, those that are kept for root included;
-    /// nil when it does not say.
+    /// Bytes that the file system of a descriptor has left for this process's user; nil when it
+    /// does not say.
     static func freeBytes(_ descriptor: Int32) -> UInt64? {
         var status = statvfs()
         // The structure lives for the length of the call.
         guard unsafe fstatvfs(descriptor, &status) == 0, status.f_blocks > 0 else { return nil }
-        let (bytes, isMore) = UInt64(status.f_bfree).multipliedReportingOverflow(
+        let blocks = geteuid() == 0 ? status.f_bfree : status.f_bavail
+        let (bytes, isMore) = UInt64(blocks).multipliedReportingOverflow(
             by: UInt64(status.f_frsize)
         )
         return isMore ? nil : bytes

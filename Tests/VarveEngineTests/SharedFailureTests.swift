@@ -282,38 +282,41 @@ import VarveTesting
         #expect(try Self.objects(try Self.powerCut(killed, 8)) == Array(31...40))
     }
 
-    @Test("Large bodies that find no space move the log on by no more than was written")
-    func aFullDiskMovesTheLogOnByWhatWasWritten() throws {
+    @Test("A large body begins only where all of it fits, what is prepared included")
+    func aLargeBodyBeginsOnlyWhereItFits() throws {
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
-            $0.deltaBytesMax = 16 << 10
-            $0.earlyWriteBytes = 64 << 10
-            $0.tailRoomMin = 4 << 10
-            $0.tailRoomMax = 8 << 10
+            $0.deltaBytesMax = 4 << 10
+            $0.tailRoomMin = 64 << 10
+            $0.tailRoomMax = 64 << 10
+            $0.tailReserve = 8 << 10
         }
         try Self.insert(engine, 1...1)
-        // Nobody knows how much the disk has left.
-        disk.setFault(
-            SimulatedDisk.Fault(
-                first: 1,
-                count: .max,
-                code: SimulatedDisk.noSpace,
-                writesFrom: 16 << 10
+        func fill(leaving bytes: UInt64) throws {
+            let size = try engine.writer.withLock { try $0.generation.file.size() }
+            disk.setFault(
+                SimulatedDisk.Fault(
+                    first: 1,
+                    count: .max,
+                    code: SimulatedDisk.noSpace,
+                    writesPast: Int(size + bytes)
+                )
             )
-        )
-        for _ in 0..<4 {
-            #expect(Self.code { try Self.insert(engine, 100...2000) } == .noSpace)
-            let (end, size) = try engine.writer.withLock { writer in
-                (writer.log.end.rawValue, try writer.generation.file.size())
-            }
-            #expect(end < size + 4096)
         }
-        #expect(engine.writer.withLock { $0.log.voids } == 4)
-        disk.setFault(nil)
-        try Self.insert(engine, 3...3)
-        #expect(disk.violations == [])
-        #expect(try Self.objects(engine) == [1, 3])
-        #expect(try Self.objects(try Self.powerCut(disk, 9)) == [1, 3])
+        // It fits into what is prepared.
+        try fill(leaving: 0)
+        try Self.insert(engine, 2...50, length: 50)
+        #expect(engine.statistics.treeCommits > 0)
+        // The body would fit, and not the room behind its commit frame.
+        try fill(leaving: 100 << 10)
+        let before = engine.writer.withLock { $0.log.end }
+        #expect(Self.code { try Self.insert(engine, 100...250, length: 60) } == .noSpace)
+        #expect(engine.writer.withLock { $0.log.end } == before)
+        #expect(engine.writer.withLock { $0.log.voids } == 0)
+        _ = try engine.write { try $0.delete(Self.entity, ObjectID(2)) }
+        #expect(disk.failures == 0)
+        #expect(try Self.objects(engine) == [1] + Array(3...50))
+        #expect(try Self.objects(try Self.powerCut(disk, 10)) == [1] + Array(3...50))
     }
 
     /// Found by the same: the checkpoint that shared their batch found no room, and they were

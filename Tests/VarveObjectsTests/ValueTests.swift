@@ -146,6 +146,14 @@ import VarveObjects
         #expect(kept.state == .violet && kept.name == "renamed")
         try again.closeNow()
     }
+
+    /// Code of an app could let the row go while it is read without a reference of its own.
+    @Test("Only types of the library are read without a reference to the row")
+    func whoIsReadByTheLibrary() {
+        #expect(Int._isReadByLibrary && String._isReadByLibrary && Date?._isReadByLibrary)
+        #expect(!Priority._isReadByLibrary && !Color?._isReadByLibrary)
+        #expect(!URL._isReadByLibrary)
+    }
 }
 
 extension Everything.Columns {

@@ -25,7 +25,7 @@ extension Engine {
         try syncHanded(&writer)
         let mark = writer.log.mark
         do throws(EngineError) {
-            let (clean, pages) = try appendCheckpoint(known: [:], &writer)
+            let (clean, pages) = try appendCheckpoint(known: [:], leaving: reserve, &writer)
             try writer.log.makeRoom(leaving: reserve)
             options.environment.yield("checkpoint.write")
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
@@ -54,6 +54,7 @@ extension Engine {
     ///   alive.
     func appendCheckpoint(
         known: [ObjectIdentifier: PageAddress],
+        leaving reserve: UInt64,
         _ writer: inout WriterState
     ) throws(EngineError) -> (clean: StoreState, pages: PageWriter) {
         let state = try sweepDropped(writer.pending, &writer)
@@ -61,13 +62,14 @@ extension Engine {
             commit: state.number,
             nodes: state.generation.nodes,
             flushBytes: options.earlyWriteBytes,
-            known: known
+            known: known,
+            reserve: reserve
         )
         var clean = try pages.write(state, to: &writer.log)
         clean.liveBytes = state.liveBytes(withPages: pages.pageBytes)
         var body = ByteWriter(capacity: 1024)
         TreeRoots.append(PageWriter.roots(of: clean), to: &body)
-        try writer.log.handLargeBody()
+        try writer.log.handLargeBody(leaving: reserve)
         let placed = writer.log.appendCommit(
             .checkpoint,
             flags: [],

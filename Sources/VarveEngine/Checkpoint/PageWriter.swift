@@ -23,6 +23,8 @@ struct PageWriter {
     let keepsNodes: Bool
     /// Threads that encode leaves.
     let threads: Int
+    /// Prepared bytes that have to be left on a full disk; nil: what saves leave.
+    let reserve: UInt64?
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
     /// Stored bytes of the pages that were written, now or before.
@@ -35,7 +37,8 @@ struct PageWriter {
         rewriteFrom: FileOffset? = nil,
         known: [ObjectIdentifier: PageAddress] = [:],
         keepsNodes: Bool = true,
-        threads: Int = 1
+        threads: Int = 1,
+        reserve: UInt64? = nil
     ) {
         self.commit = commit
         self.nodes = nodes
@@ -44,6 +47,7 @@ struct PageWriter {
         self.known = known
         self.keepsNodes = keepsNodes
         self.threads = threads
+        self.reserve = reserve
     }
 
     /// Writes what is in memory only, and returns the state with addresses instead of nodes.
@@ -207,7 +211,7 @@ struct PageWriter {
 
     /// Hands everything written so far to the system, and the nodes to the cache.
     private mutating func flush(_ log: inout LogWriter) throws(EngineError) {
-        try log.makeRoom()
+        try log.makeRoom(leaving: reserve ?? log.options.tailReserve)
         do throws(IOError) { try log.flush() } catch { throw .io(error) }
         keepNodes()
         written.removeAll(keepingCapacity: true)

@@ -273,17 +273,17 @@ struct LogWriter {
     /// Hands over a large body, ahead of the commit frame that is to end it.
     ///
     /// - Throws: as `makeRoom` and `flush`.
-    mutating func handLargeBody() throws(EngineError) {
-        if holdsLargeBody { try handBody() }
+    mutating func handLargeBody(leaving reserve: UInt64? = nil) throws(EngineError) {
+        if holdsLargeBody { try handBody(leaving: reserve) }
     }
 
     /// Hands over a part of a large body, however small the part is: zeros would be written, and
     /// synced, for every piece.
     ///
     /// - Throws: as `makeRoom` and `flush`.
-    mutating func handBody() throws(EngineError) {
+    mutating func handBody(leaving reserve: UInt64? = nil) throws(EngineError) {
         guard looseBytes > 0 else { return }
-        try makeRoom(leaving: options.tailReserve, extendsFile: true)
+        try makeRoom(leaving: reserve ?? options.tailReserve, extendsFile: true)
         do throws(IOError) { try flush(bodyApart: true) } catch { throw .io(error) }
     }
 
@@ -351,11 +351,8 @@ struct LogWriter {
         do throws(IOError) {
             try file.write(bytes, at: offset)
         } catch {
-            if hadCommit {
-                isBroken = true
-            } else {
-                abandonHanded(since: before, hadNoSpace: error.isNoSpace)
-            }
+            if hadCommit { isBroken = true } else { abandonHanded(since: before) }
+            if error.isNoSpace { room.noteNoSpace() }
             throw error
         }
         reuse(bytes)
@@ -383,15 +380,8 @@ struct LogWriter {
         progress.raise(to: handed.end)
     }
 
-    private mutating func abandonHanded(since before: Mark, hadNoSpace: Bool) {
-        var reached = now.end
-        if hadNoSpace, let size = try? file.size() {
-            // Nothing lies behind the end of the file. Without this each attempt on a full disk
-            // would move the log on by what it wanted to write.
-            let written = FileOffset((max(size, before.end.rawValue) + 4095) & ~4095)
-            reached = min(reached, written)
-            room.fallBack(to: reached)
-        }
+    private mutating func abandonHanded(since before: Mark) {
+        let reached = now.end
         now = before
         now.end = reached
         now.bodyStart = reached

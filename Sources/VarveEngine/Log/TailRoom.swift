@@ -70,13 +70,20 @@ final class TailRoom: Sendable {
                 // No space for what should be ready: deletes and checkpoints give some back and
                 // do with what they need. Where the log was cut or is not trusted, as behind an
                 // opening, there is no reserve for them.
-                let isSave = reserve > 0 && reserve >= options.tailReserve
-                guard !isSave, error.code == .noSpace else { throw error }
+                guard !isSave(reserve), error.code == .noSpace else { throw error }
                 try grow(to: (needed + 4095) & ~4095, file, sync)
             }
             counters.roomExtensions.add(1, ordering: .relaxed)
         }
     }
+
+    /// Deletes and checkpoints do with less.
+    private func isSave(_ reserve: UInt64) -> Bool {
+        reserve > 0 && reserve >= options.tailReserve
+    }
+
+    /// A commit frame behind a large body, about.
+    private static let frameBytes: UInt64 = 4096
 
     /// Whether zeros that should be ready found no space when they were written last.
     var isFull: Bool { hasFoundNoSpace.load(ordering: .relaxed) }
@@ -95,16 +102,19 @@ final class TailRoom: Sendable {
     /// The same for a large body: zeros first would only write it twice. Where it cannot fit it
     /// must not begin: it would take what is prepared, and find out behind it.
     ///
-    /// - Throws: `noSpace` when the disk is known to have less than the body, `reserve` and a
-    ///   commit frame need.
+    /// - Throws: `noSpace` when the disk is known to have less than the body needs, and a commit
+    ///   frame behind it, which makes its own room.
     func pass(
         _ end: FileOffset,
         reserve: UInt64,
         file: any StoreFile
     ) throws(EngineError) {
         try growing.withLock { _ throws(EngineError) in
+            let prepared = prepared
+            if end.rawValue + reserve + Self.frameBytes <= prepared { return }
             let fresh = end.rawValue - min(prepared, end.rawValue)
-            if let free = file.freeBytes(), free < fresh + reserve + 4096 {
+            let behind = isSave(reserve) ? wanted(behind: end.rawValue) : 0
+            if let free = file.freeBytes(), free < fresh + reserve + behind + Self.frameBytes {
                 hasFoundNoSpace.store(true, ordering: .relaxed)
                 throw EngineError(
                     .noSpace,
@@ -116,14 +126,8 @@ final class TailRoom: Sendable {
         }
     }
 
-    /// The write of a large body found no space. Of what it passed, nothing behind `end` was
-    /// written.
-    func fallBack(to end: FileOffset) {
-        growing.withLock { _ in
-            hasFoundNoSpace.store(true, ordering: .relaxed)
-            preparedEnd.store(end.rawValue, ordering: .releasing)
-        }
-    }
+    /// The write of a large body found no space.
+    func noteNoSpace() { hasFoundNoSpace.store(true, ordering: .relaxed) }
 
     /// Whether less than half of what should be ready is.
     func isLow(behind end: FileOffset) -> Bool {

@@ -104,7 +104,11 @@ extension Engine {
     ) throws(EngineError) -> QueuedCommit {
         let mark = writer.log.mark
         do throws(EngineError) {
-            let (clean, pages) = try appendCheckpoint(known: written.addresses, &writer)
+            let (clean, pages) = try appendCheckpoint(
+                known: written.addresses,
+                leaving: options.maintenanceReserve,
+                &writer
+            )
             // Here, or deletes that share its batch would be refused with it.
             try writer.log.makeRoom(leaving: options.maintenanceReserve)
             let commit = QueuedCommit(

@@ -67,7 +67,8 @@ public import VarveRecords
     var isFault: Bool { row == nil && !state.contains(.inserted) }
 
     /// The value behind a slot, when nothing stands in the way: no edit, no observer. Nil also
-    /// where the row does not give it. Read where the row stands, without a reference to it.
+    /// where the row does not give it. The library's own types are read where the row stands,
+    /// without a reference to it.
     @inlinable borrowing func plainValue<Value: StorableValue>(
         _ slot: Int,
         _: Value.Type
@@ -75,8 +76,9 @@ public import VarveRecords
         guard edits == nil, !core.observes, let kept = unsafe UncountedRow(row) else { return nil }
         // The model lives as long as the core.
         let column = unsafe uncountedModel._withUnsafeGuaranteedRef { $0.columns[slot] }
-        // The row stands here while it is read: reading changes no object.
-        return unsafe kept.lend { Value.read($0, column) }
+        // The row stands here while it is read, unless code of an app lets it go meanwhile.
+        if Value._isReadByLibrary { return unsafe kept.lend { Value.read($0, column) } }
+        return unsafe kept.lendCounted { Value.read($0, column) }
     }
 }
 

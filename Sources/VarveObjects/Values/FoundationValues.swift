@@ -5,6 +5,8 @@ public import VarveBase
 public import VarveRecords
 
 extension Date: OrderedValue {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// Stored as seconds since the reference date, exactly.
     public static var attributeType: AttributeType { .date }
     /// The reference date, 2001-01-01.

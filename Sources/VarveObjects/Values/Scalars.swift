@@ -4,6 +4,8 @@ public import VarveBase
 public import VarveRecords
 
 extension Bool: OrderedValue {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// Stored as a Boolean.
     public static var attributeType: AttributeType { .bool }
     /// False.
@@ -71,38 +73,56 @@ extension StorableInteger {
 }
 
 extension Int: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 64 bits.
     public static var attributeType: AttributeType { .int64 }
 }
 extension Int8: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 8 bits.
     public static var attributeType: AttributeType { .int8 }
 }
 extension Int16: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 16 bits.
     public static var attributeType: AttributeType { .int16 }
 }
 extension Int32: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 32 bits.
     public static var attributeType: AttributeType { .int32 }
 }
 extension Int64: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 64 bits.
     public static var attributeType: AttributeType { .int64 }
 }
 extension UInt8: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 8 bits, unsigned.
     public static var attributeType: AttributeType { .uint8 }
 }
 extension UInt16: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 16 bits, unsigned.
     public static var attributeType: AttributeType { .uint16 }
 }
 extension UInt32: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 32 bits, unsigned.
     public static var attributeType: AttributeType { .uint32 }
 }
 extension UInt64: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 64 bits, unsigned.
     public static var attributeType: AttributeType { .uint64 }
     /// With the top bit turned, so that the order is kept.
@@ -113,6 +133,8 @@ extension UInt64: StorableInteger {
     }
 }
 extension UInt: StorableInteger {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// 64 bits, unsigned.
     public static var attributeType: AttributeType { .uint64 }
     /// With the top bit turned, so that the order is kept.
@@ -124,6 +146,8 @@ extension UInt: StorableInteger {
 }
 
 extension Double: OrderedValue {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// Stored as it is.
     public static var attributeType: AttributeType { .double }
     /// Zero.
@@ -150,6 +174,8 @@ extension Double: OrderedValue {
 }
 
 extension Float: OrderedValue {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// Stored as it is.
     public static var attributeType: AttributeType { .float }
     /// Zero.
@@ -176,6 +202,8 @@ extension Float: OrderedValue {
 }
 
 extension String: OrderedValue {
+    /// No code but the library's.
+    @inlinable public static var _isReadByLibrary: Bool { true }
     /// Stored as UTF-8.
     public static var attributeType: AttributeType { .text }
     /// Empty.

@@ -29,9 +29,15 @@ public protocol StorableValue: Sendable {
     static func read(_ row: CachedRow, _ column: ColumnID) -> Self?
     /// Sets a column of a row that is being built.
     func write(_ column: ColumnID, to row: inout RecordRow)
+    /// Whether `read` runs no code but the library's. For the library's own types: code of an app
+    /// could let the row go while it is read.
+    static var _isReadByLibrary: Bool { get }
 }
 
 extension StorableValue {
+    /// Most types have code of their own.
+    @inlinable public static var _isReadByLibrary: Bool { false }
+
     /// Values of most types are not optional.
     @inlinable public static var isOptional: Bool { false }
 
@@ -69,6 +75,8 @@ public protocol OrderedValue: FilterableValue {}
 extension Optional: StorableValue where Wrapped: StorableValue {
     /// As the wrapped type.
     @inlinable public static var attributeType: AttributeType { Wrapped.attributeType }
+    /// As the wrapped type.
+    @inlinable public static var _isReadByLibrary: Bool { Wrapped._isReadByLibrary }
     /// Nil is a value.
     @inlinable public static var isOptional: Bool { true }
     /// Nil.

@@ -109,6 +109,13 @@ extension CachedRow: @unchecked Sendable {}
         unsafe memory = .passUnretained(row.memory)
     }
 
+    /// Lends the row with a reference count for the time: `body` may let it go elsewhere.
+    @inlinable public func lendCounted<R>(_ body: (borrowing CachedRow) -> R) -> R {
+        _ = unsafe memory.retain()
+        defer { unsafe memory.release() }
+        return unsafe lend(body)
+    }
+
     /// Lends the row. Nothing in `body` may let it go.
     @inlinable public func lend<R>(_ body: (borrowing CachedRow) -> R) -> R {
         unsafe memory._withUnsafeGuaranteedRef { body(CachedRow(memory: $0)) }
