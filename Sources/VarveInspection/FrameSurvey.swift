@@ -298,7 +298,12 @@ private struct Survey {
         )
     }
 
+    /// Entries that wait for a commit to tell, at most: a forged chain has no end. Beyond, what a
+    /// commit says is taken for true.
+    private static let suspectEntriesMax = 4096
+
     private func isSuspect(_ record: CommitRecord, _ frame: ObservedFrame) -> Bool {
+        if pending.count > Self.suspectEntriesMax { return false }
         let body =
             record.bodyStart
             .rawValue..<max(
