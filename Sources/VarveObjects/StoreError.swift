@@ -172,6 +172,10 @@ extension StoreError.Code {
     public static let foreignID = Self("foreignID")
     /// An ID of another entity.
     public static let wrongEntity = Self("wrongEntity")
+    /// An object that is deleted was edited, or a relationship was to lead to one.
+    public static let objectDeleted = Self("objectDeleted")
+    /// A save, or an edit, from inside a save of the same context or a batch of the same container.
+    public static let reentrantSave = Self("reentrantSave")
     /// Objects of two contexts were joined.
     public static let crossContext = Self("crossContext")
     /// A context was used outside its isolation.

@@ -34,7 +34,7 @@ public final class RecordSnapshot: Sendable {
         RecordSnapshot(storage: storage.held(for: owner), schema: schema, store: store)
     }
 
-    private var reader: RecordReader<Snapshot> {
+    var reader: RecordReader<Snapshot> {
         RecordReader(source: storage, schema: schema, counters: store.counters)
     }
 

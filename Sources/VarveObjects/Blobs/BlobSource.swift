@@ -71,25 +71,36 @@ extension ManagedObjectContext {
         pendingBlobs[reference] ?? Blob(reference: reference, source: blobSource)
     }
 
-    /// Keeps a blob's bytes until the save that names it.
-    func keepPending(_ blob: Blob) {
-        guard let source = blob.source else { return }
+    /// Those of the blobs in `values` that no commit names yet.
+    func pendingBlobs(in values: [StoredValue]) -> [BlobReference: Blob] {
+        if pendingBlobs.isEmpty { return [:] }
+        var found: [BlobReference: Blob] = [:]
+        for case .blob(let reference) in values { found[reference] = pendingBlobs[reference] }
+        return found
+    }
+
+    /// Keeps a blob's bytes until the save that names it; false: it cannot be had, and the next
+    /// save says so.
+    func keepPending(_ blob: Blob, for object: any ManagedObject, _ slot: Int) -> Bool {
+        guard let source = blob.source else { return true }
         guard source.container === container else {
-            misuse =
-                misuse
-                ?? StoreError(
+            refuse(
+                object,
+                slot,
+                StoreError(
                     .crossContext,
                     "a blob of another container was assigned",
-                    place: .init(store: container.place),
+                    place: .init(store: container.place, object: object.objectID),
                     suggestion: "Copy its bytes: context.makeBlob()."
                 )
-            return
+            )
+            return false
         }
         switch source.keeper {
         case .pending: pendingBlobs[blob.reference] = blob
         case .snapshot(let snapshot):
             do throws(EngineError) {
-                guard let pending = try snapshot.storage.adopt(blob.reference) else { return }
+                guard let pending = try snapshot.storage.adopt(blob.reference) else { break }
                 pendingBlobs[blob.reference] = Blob(
                     reference: blob.reference,
                     source: BlobSource(keeper: .pending(pending), container: container)
@@ -98,5 +109,6 @@ extension ManagedObjectContext {
                 note(StoreError.translating(error, .init(store: container.place)), nil)
             }
         }
+        return true
     }
 }

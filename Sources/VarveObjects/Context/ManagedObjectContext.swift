@@ -28,13 +28,28 @@ public final class ManagedObjectContext {
     @safe @exclusivity(unchecked) var changed: [ObjectID: any ManagedObject] = [:]
     /// Grows whenever an object enters `changed`.
     var changedEntries = 0
-    var toManyEdits: [ToManyKey: ToManyEdit] = [:]
+    /// What the app wants of relationships, in order.
+    var journal = Journal()
+    /// What the journal made of lists; of to-one relationships it is in the objects' edits.
+    @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:]
+    var looseReferences: [LooseKey: Set<ObjectID>] = [:]
+    var lostTargets: [LostTarget] = []
+    /// What the journal deleted.
+    @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
+    /// Where objects with edits stood in others' lists before others deleted them.
+    var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
+    /// Marked as deleted; their rules have not run yet.
     var deletesToProcess: [ObjectID] = []
-    var denials: [(owner: any ManagedObject, slot: Int)] = []
     var pendingBlobs: [BlobReference: Blob] = [:]
     @safe @exclusivity(unchecked) var failures: [ObjectID: StoreError] = [:]
     var failureList: [ReadFailure] = []
-    var misuse: StoreError?
+    /// Objects in `failureList`.
+    var listedFailures: Set<ObjectID> = []
+    @safe @exclusivity(unchecked) var refusals: [(key: RefusalKey, edit: RefusedEdit)] = []
+    /// What the context is doing: a save may not begin inside another.
+    @safe @exclusivity(unchecked) var phase = ContextPhase.idle
+    /// The object whose `prepareForDeletion` runs: it may still be edited.
+    var hookObject: (any ManagedObject)?
     var cancellation: CancellationFlag?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     private let pinToken: Int
@@ -227,14 +242,18 @@ public final class ManagedObjectContext {
     // MARK: State of the edits
 
     /// Whether a save would write anything.
-    public var hasChanges: Bool { !changed.isEmpty || !toManyEdits.isEmpty }
+    public var hasChanges: Bool {
+        !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty
+    }
 
     /// New objects, by ID.
     public var insertedObjects: [any ManagedObject] { changedObjects { $0.isInserted } }
     /// Changed objects, by ID.
     public var updatedObjects: [any ManagedObject] { changedObjects { $0.isUpdated } }
     /// Objects to be deleted, by ID.
-    public var deletedObjects: [any ManagedObject] { changedObjects { $0.isDeleted } }
+    public var deletedObjects: [any ManagedObject] {
+        changedObjects { $0.storage.state.contains(.deleted) }
+    }
     /// All objects that are alive in this context, by ID.
     public var registeredObjects: [any ManagedObject] { livingObjects }
 
@@ -248,6 +267,17 @@ public final class ManagedObjectContext {
     public func checkCancellation() throws {
         if cancellation?.isCancelled ?? Task.isCancelled { throw CancellationError() }
     }
+}
+
+/// What a context is doing.
+enum ContextPhase {
+    case idle
+    /// A save runs the app's `willSave` and the delete rules: edits are saved too.
+    case preparing
+    /// A save checks and writes: nothing may be edited.
+    case writing
+    /// A save is on disk and calls `didSave`: edits belong to the next one.
+    case settled
 }
 
 /// An implicit read that failed.

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// Moves the context to the newest commit. Unchanged properties show the new values, edits
     /// stay.
     public func advance() {
-        guard snapshot != nil else { return }
+        guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {
             move(to: try newestSnapshot(), except: [])
         } catch {
@@ -28,6 +28,8 @@ extension ManagedObjectContext {
             return
         }
         guard newer.number > older.number else { return }
+        // What was deleted is decided by the commit that the app saw.
+        processPendingChanges()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         var touched = touched(since: older, newer, except: own)
@@ -49,6 +51,8 @@ extension ManagedObjectContext {
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
             replaceRows(entity, ids, from: newer)
         }
+        // 3. Edits of relationships mean something else over other rows.
+        if !journal.isEmpty { replay() }
         announceChangedLists(watched)
     }
 
@@ -105,6 +109,7 @@ extension ManagedObjectContext {
         if object.isFault {
             do throws(StoreError) { try fill(object) } catch { note(error, object) }
         }
+        keepPlaces(of: object)
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
@@ -156,7 +161,10 @@ extension ManagedObjectContext {
                 object.storage.edits?.values[slot] == nil
             else { return false }
             if old.isOutside(column) || new.isOutside(column) { return true }
-            return (try? old.value(column)) != (try? new.value(column))
+            guard let before = try? old.value(column), let after = try? new.value(column) else {
+                return true
+            }
+            return !before.isSame(as: after)
         }
     }
 

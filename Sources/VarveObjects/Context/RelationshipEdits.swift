@@ -1,81 +1,12 @@
-// Unsaved edits of relationships, and keeping both sides equal.
+// Relationships of the objects of a context: reading them, and what the app's setters mean.
 //
 // Invariants
-// - A to-one edit lives in its owner's edits. What it means for the to-many on the other side is
-//   noted in `toManyEdits`, so that both sides read equal before the save.
-// - A to-many edit is additions and removals; only an ordered one that was rearranged keeps a whole
-//   list. So two contexts that add to the same set do not conflict (C3).
+// - What an app wants becomes an intent of the journal (`Graph/Intent.swift`); the evaluator makes
+//   both sides equal at once (`Graph/GraphEvaluator.swift`).
+// - What cannot be is refused at the call, and said at the save (`Context/RefusedEdits.swift`).
 
 import VarveBase
 import VarveRecords
-
-struct ToManyKey: Hashable {
-    var owner: ObjectID
-    var slot: Int
-}
-
-/// Unsaved additions to and removals from one to-many relationship.
-final class ToManyEdit {
-    let owner: ObjectID
-    let model: EntityModel
-    let slot: Int
-    private(set) var added: [ObjectID] = []
-    private(set) var removed: Set<ObjectID> = []
-    /// The whole list, once an ordered relationship was rearranged.
-    var order: [ObjectID]?
-    private var addedSet: Set<ObjectID> = []
-    /// The members, for the commit that they were computed on.
-    private var cached: (commit: CommitNumber?, ids: [ObjectID])?
-
-    init(owner: ObjectID, model: EntityModel, slot: Int) {
-        self.owner = owner
-        self.model = model
-        self.slot = slot
-    }
-
-    func add(_ id: ObjectID) {
-        cached = nil
-        removed.remove(id)
-        if addedSet.insert(id).inserted { added.append(id) }
-        if order != nil, order?.contains(id) == false { order?.append(id) }
-    }
-
-    func remove(_ id: ObjectID) {
-        cached = nil
-        removed.insert(id)
-        if addedSet.remove(id) != nil { added.removeAll { $0 == id } }
-        order?.removeAll { $0 == id }
-    }
-
-    func arrange(_ ids: [ObjectID]) {
-        cached = nil
-        order = ids
-    }
-
-    func says(_ id: ObjectID) -> Bool? {
-        addedSet.contains(id) ? true : removed.contains(id) ? false : nil
-    }
-
-    /// The members: those of the commit, without the removed, with the added.
-    func members(over base: [ObjectID], isOrdered: Bool, commit: CommitNumber?) -> [ObjectID] {
-        if let cached, cached.commit == commit { return cached.ids }
-        var ids: [ObjectID]
-        if let order {
-            // What others added since the list was made comes behind it.
-            let known = Set(order)
-            let present = Set(base).union(addedSet)
-            ids = order.filter { present.contains($0) && !removed.contains($0) }
-            ids += base.filter { !known.contains($0) && !removed.contains($0) }
-        } else {
-            ids = base.filter { !removed.contains($0) }
-            let known = Set(ids)
-            ids += added.filter { !known.contains($0) }
-            if !isOrdered { ids.sort() }
-        }
-        cached = (commit, ids)
-        return ids
-    }
-}
 
 extension ManagedObjectContext {
     // MARK: Reading
@@ -101,8 +32,10 @@ extension ManagedObjectContext {
         return self.object(target, targetModel)
     }
 
+    /// The rule of the other side says what becomes of a reference to a deleted object; without
+    /// another side, that of the relationship itself.
     private func mayDangle(_ relationship: RelationshipModel, _ target: EntityModel) -> Bool {
-        guard let inverse = relationship.inverseSlot else { return false }
+        guard let inverse = relationship.inverseSlot else { return relationship.rule == .noAction }
         return target.properties[inverse].relationship?.rule == .noAction
     }
 
@@ -110,9 +43,8 @@ extension ManagedObjectContext {
     func members(of object: any ManagedObject, slot: Int) throws(StoreError) -> [ObjectID] {
         let base = try savedMembers(of: object, slot: slot)
         let key = ToManyKey(owner: object.storage.object, slot: slot)
-        guard let edit = toManyEdits[key] else { return base }
-        let isOrdered = object.storage.model.properties[slot].relationship?.isOrdered ?? false
-        return edit.members(over: base, isOrdered: isOrdered, commit: snapshot?.number)
+        let ids = toManyEdits[key]?.members(over: base, commit: snapshot?.number) ?? base
+        return doomed.isEmpty ? ids : ids.filter { doomed[$0] == nil }
     }
 
     /// The members as the commit has them; read from the relationship's index once per commit.
@@ -151,7 +83,8 @@ extension ManagedObjectContext {
     func memberCount(of object: any ManagedObject, slot: Int) throws(StoreError) -> Int {
         let model = object.storage.model
         let key = ToManyKey(owner: object.storage.object, slot: slot)
-        guard toManyEdits[key] == nil, hasFault(object, slot: slot), !object.isInserted,
+        guard toManyEdits[key] == nil, doomed.isEmpty, hasFault(object, slot: slot),
+            !object.isInserted, !object.storage.state.contains(.gone),
             let relationship = model.properties[slot].relationship
         else { return try members(of: object, slot: slot).count }
         let snapshot = try currentSnapshot()
@@ -168,6 +101,7 @@ extension ManagedObjectContext {
         slot: Int
     ) throws(StoreError) -> Bool {
         let key = ToManyKey(owner: object.storage.object, slot: slot)
+        if !doomed.isEmpty, doomed[target] != nil { return false }
         if let said = toManyEdits[key]?.says(target) { return said }
         let model = object.storage.model
         guard !object.isInserted, let relationship = model.properties[slot].relationship else {
@@ -204,119 +138,98 @@ extension ManagedObjectContext {
 
     /// Sets a to-one relationship and its inverse.
     func setToOne(_ object: any ManagedObject, _ slot: Int, to target: (any ManagedObject)?) {
-        guard let relationship = object.storage.model.properties[slot].relationship else { return }
-        if let target, !isOwn(target, joinedWith: object) { return }
-        guard let value = value(of: object, slot: slot) else { return }
-        let id = object.storage.object
-        let new = target?.storage.object
-        var old: ObjectID?
-        if case .reference(let before) = value { old = before }
-        set(new.map { .reference($0) } ?? .null, of: object, slot: slot)
-        guard old != new, let inverse = relationship.inverseSlot,
-            let targetModel = container.schema.entity(relationship.target)
+        let model = object.storage.model
+        guard model.properties[slot].relationship != nil,
+            mayEdit(object, slot), mayLead(from: object, slot, to: target)
         else { return }
-        if relationship.inverseIsToMany {
-            if let old { edit(old, targetModel, inverse) { $0.remove(id) } }
-            if let new { edit(new, targetModel, inverse) { $0.add(id) } }
-            return
-        }
-        if let old, let before = self.target(of: object, slot: slot, old),
-            self.value(of: before, slot: inverse) == .reference(id)
-        {
-            set(.null, of: before, slot: inverse)
-        }
-        guard let target, let theirs = self.value(of: target, slot: inverse) else { return }
-        if case .reference(let previous) = theirs, previous != id,
-            let owner = self.target(of: target, slot: inverse, previous)
-        {
-            set(.null, of: owner, slot: slot)
-        }
-        set(.reference(id), of: target, slot: inverse)
+        forgetRefusal(object, slot)
+        guard let value = value(of: object, slot: slot) else { return }
+        let new = target?.storage.object
+        if value.object == new, lostTargets.isEmpty { return }
+        submit(.relate(model, object.storage.object, slot: slot, to: new), object)
     }
 
-    func addMember(_ target: any ManagedObject, to object: any ManagedObject, slot: Int) {
-        guard let relationship = object.storage.model.properties[slot].relationship,
-            isOwn(target, joinedWith: object), !object.storage.state.contains(.invalid)
+    func addMember(
+        _ target: any ManagedObject,
+        to object: any ManagedObject,
+        slot: Int,
+        at index: Int? = nil
+    ) {
+        let model = object.storage.model
+        guard let relationship = model.properties[slot].relationship,
+            mayEdit(object, slot), mayLead(from: object, slot, to: target)
         else { return }
-        let (id, member) = (object.storage.object, target.storage.object)
+        forgetRefusal(object, slot)
         if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
-            setToOne(target, inverse, to: object)
-            return
+            guard mayEdit(target, inverse) else { return }
+            forgetRefusal(target, inverse)
+            if !relationship.isOrdered {
+                setToOne(target, inverse, to: object)
+                return
+            }
         }
+        let (id, member) = (object.storage.object, target.storage.object)
+        var place = LinkPlace.end
         do throws(StoreError) {
-            if try isMember(member, of: object, slot: slot) { return }
+            if let index, relationship.isOrdered {
+                place = try self.place(index, of: member, in: object, slot)
+            } else if try isMember(member, of: object, slot: slot) {
+                return
+            }
         } catch {
             note(error, object)
             return
         }
-        edit(id, object.storage.model, slot) { $0.add(member) }
-        if let inverse = relationship.inverseSlot {
-            edit(member, target.storage.model, inverse) { $0.add(id) }
+        submit(.link(model, id, slot: slot, member, place), object)
+    }
+
+    /// The neighbours at a position, counted without the member that comes there.
+    private func place(
+        _ index: Int,
+        of member: ObjectID,
+        in object: any ManagedObject,
+        _ slot: Int
+    ) throws(StoreError) -> LinkPlace {
+        let ids = try members(of: object, slot: slot)
+        let own = try isMember(member, of: object, slot: slot) ? ids.firstIndex(of: member) : nil
+        let others = own == nil ? ids.count : ids.count - 1
+        func other(_ place: Int) -> ObjectID? {
+            guard place >= 0, place < others else { return nil }
+            if let own, place >= own { return ids[place + 1] }
+            return ids[place]
         }
+        let place = min(max(index, 0), others)
+        return .between(other(place - 1), other(place))
     }
 
     func removeMember(_ target: any ManagedObject, from object: any ManagedObject, slot: Int) {
-        guard let relationship = object.storage.model.properties[slot].relationship,
-            !object.storage.state.contains(.invalid)
-        else { return }
-        let (id, member) = (object.storage.object, target.storage.object)
-        if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
-            if value(of: target, slot: inverse) == .reference(id) {
-                setToOne(target, inverse, to: nil)
-            }
+        let model = object.storage.model
+        guard let relationship = model.properties[slot].relationship, mayEdit(object, slot) else {
             return
         }
-        edit(id, object.storage.model, slot) { $0.remove(member) }
-        if let inverse = relationship.inverseSlot {
-            edit(member, target.storage.model, inverse) { $0.remove(id) }
+        forgetRefusal(object, slot)
+        let (id, member) = (object.storage.object, target.storage.object)
+        if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
+            guard target.storage.core === core else { return }
+            if value(of: target, slot: inverse)?.object == id {
+                setToOne(target, inverse, to: nil)
+                return
+            }
         }
+        do throws(StoreError) {
+            guard try isMember(member, of: object, slot: slot) || !lostTargets.isEmpty else {
+                return
+            }
+        } catch {
+            note(error, object)
+            return
+        }
+        submit(.unlink(model, id, slot: slot, member), object)
     }
 
     /// Makes an ordered relationship's members come in this order.
     func arrange(_ ids: [ObjectID], of object: any ManagedObject, slot: Int) {
-        edit(object.storage.object, object.storage.model, slot) { $0.arrange(ids) }
-    }
-
-    /// Takes a deleted object out of the to-many relationship that leads to it.
-    func forget(_ member: ObjectID, in owner: ObjectID, _ model: EntityModel, _ slot: Int) {
-        edit(owner, model, slot) { $0.remove(member) }
-    }
-
-    private func edit(
-        _ owner: ObjectID,
-        _ model: EntityModel,
-        _ slot: Int,
-        _ change: (ToManyEdit) -> Void
-    ) {
-        let key = ToManyKey(owner: owner, slot: slot)
-        let object = registered(owner)
-        if let object { object.storage.observation?.announce(object, [slot], isBefore: true) }
-        let edit: ToManyEdit
-        if let known = toManyEdits[key] {
-            edit = known
-        } else {
-            edit = ToManyEdit(owner: owner, model: model, slot: slot)
-            toManyEdits[key] = edit
-        }
-        change(edit)
-        if let object { object.storage.observation?.announce(object, [slot], isBefore: false) }
-    }
-
-    /// Whether `target` can be joined with an object of this context. If not, the next save throws.
-    private func isOwn(_ target: any ManagedObject, joinedWith object: any ManagedObject) -> Bool {
-        let isOwn = target.storage.core === core && !target.storage.state.contains(.invalid)
-        if !isOwn, misuse == nil {
-            misuse = StoreError(
-                .crossContext,
-                "a \(target.storage.model.name) of another context was joined with a "
-                    + object.storage.model.name,
-                place: .init(
-                    entity: object.storage.model.name,
-                    object: object.objectID
-                ),
-                suggestion: "Get the object in this context: context.existingObject(with: id)."
-            )
-        }
-        return isOwn
+        guard mayEdit(object, slot) else { return }
+        submit(.arrange(object.storage.model, object.storage.object, slot: slot, ids), object)
     }
 }

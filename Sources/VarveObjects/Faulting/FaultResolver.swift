@@ -120,18 +120,28 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sets an attribute, or a to-one relationship without its inverse.
+    /// Sets an attribute. What the object has already, byte for byte, is no edit.
     func set(_ value: StoredValue, of object: any ManagedObject, slot: Int) {
-        guard !object.storage.state.contains(.invalid) else { return }
+        guard mayEdit(object, slot) else { return }
+        if !refusals.isEmpty { forgetRefusal(object, slot) }
+        do throws(StoreError) {
+            try setEdit(value, of: object, slot: slot)
+        } catch {
+            note(error, object)
+        }
+    }
+
+    /// Lays a value over an object's row; takes the edit out when it is what the row has.
+    func setEdit(
+        _ value: StoredValue,
+        of object: any ManagedObject,
+        slot: Int
+    ) throws(StoreError) {
         let id = object.storage.object
         var unchanged = false
         if !object.isInserted {
-            do throws(StoreError) {
-                unchanged = try storedValue(of: object, slot: slot) == value
-            } catch {
-                note(error, object)
-                return
-            }
+            let stored = try storedValue(of: object, slot: slot)
+            unchanged = has(.equalMeansSwiftEqual) ? stored == value : stored.isSame(as: value)
         }
         object.storage.observation?.announce(object, [slot], isBefore: true)
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
@@ -175,18 +185,16 @@ extension ManagedObjectContext {
             dropEdits(of: object)
         }
         failureList = []
+        listedFailures = []
     }
 
     func note(_ error: StoreError, _ object: (any ManagedObject)?) {
         let place = object?.objectID
         if let object {
-            let isKnown = failures[object.storage.object] != nil
             failures[object.storage.object] = error
-            if isKnown || object.storage.state.contains(.gone)
-                || object.storage.state.contains(.invalid)
-            {
-                return
-            }
+            if !object.storage.state.isDisjoint(with: [.gone, .invalid]) { return }
+            // Once for each object, until the app takes note of it.
+            guard listedFailures.insert(object.storage.object).inserted else { return }
         }
         let failure = ReadFailure(object: place, error: error)
         failureList.append(failure)

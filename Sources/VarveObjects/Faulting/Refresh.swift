@@ -9,13 +9,19 @@ extension ManagedObjectContext {
     /// With `mergeChanges: false` edits and row are dropped and the object is a fault again. With
     /// `true` the row of the context's commit is read and the edits stay on top of it; that is
     /// never a conflict. A new object has no row and stays as it is.
+    ///
+    /// Dropping the edits of an object drops its side of each edited relationship, and with it the
+    /// other side. A deletion stays. Of an object that is deleted only the edits are dropped.
     public func refresh(_ object: some ManagedObject, mergeChanges: Bool) {
-        guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {
+        guard phase != .writing, object.storage.core === core else { return }
+        guard mergeChanges else {
+            forgetRefusals(of: object.storage.object)
+            if object.isInserted || object.storage.state.contains(.invalid) { return }
+            dropEdits(of: object)
+            if object.storage.state.isDisjoint(with: [.deleted, .gone]) { turnIntoFault(object) }
             return
         }
-        guard mergeChanges else {
-            dropEdits(of: object)
-            turnIntoFault(object)
+        guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {
             return
         }
         let edits = object.storage.edits
@@ -28,6 +34,7 @@ extension ManagedObjectContext {
     /// Moves the context to the newest commit, then turns every unchanged object back into a fault.
     /// Edits stay.
     public func refreshAllObjects() {
+        if phase == .writing { return }
         advance()
         for object in livingObjects where !object.hasChanges && !object.isDeleted {
             turnIntoFault(object)
@@ -37,6 +44,7 @@ extension ManagedObjectContext {
     /// Drops all unsaved edits: new objects become invalid, changed ones get their last values
     /// back. Reads nothing.
     public func rollback() {
+        if phase == .writing { return }
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
         for object in objects {
             object.storage.observation?.announce(object, nil, isBefore: true)
@@ -47,14 +55,20 @@ extension ManagedObjectContext {
                 object.storage.state.subtract([.updated, .deleted])
             }
         }
+        let watched = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
         changed = [:]
-        toManyEdits = [:]
+        forgetJournal()
         deletesToProcess = []
-        denials = []
         pendingBlobs = [:]
-        misuse = nil
+        refusals = []
         failureList = []
+        listedFailures = []
         failures = [:]
+        for key in watched {
+            guard let owner = registered(key.owner) else { continue }
+            owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
+            owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
+        }
         for object in objects {
             object.storage.observation?.announce(object, nil, isBefore: false)
         }
@@ -63,17 +77,24 @@ extension ManagedObjectContext {
     /// Forgets everything: all objects of the context become invalid, edits are dropped, and the
     /// next read pins the newest commit.
     public func reset() {
+        if phase == .writing { return }
         rollback()
         for object in livingObjects { invalidate(object) }
         snapshot = nil
     }
 
     func dropEdits(of object: any ManagedObject) {
-        guard object.storage.edits != nil, !object.isInserted else { return }
+        guard !object.isInserted else { return }
+        let id = object.storage.object
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.edits = nil
         object.storage.state.remove(.updated)
-        if !object.storage.state.contains(.deleted) { changed[object.storage.object] = nil }
+        if !object.storage.state.contains(.deleted) { changed[id] = nil }
+        if !journal.isEmpty {
+            // What became of others through them goes, too.
+            journal.removeAll { $0.mentions(id) }
+            replay()
+        }
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 

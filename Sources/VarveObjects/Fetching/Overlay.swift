@@ -72,11 +72,9 @@ struct OverlayResolver: RecordResolver {
             let isNew = context.changed[id]?.isInserted ?? false
             if let edit = context.toManyEdits[key] {
                 let base = isNew ? [] : try snapshot.relatedIDs(entity, relationship, of: id)
-                return edit.members(
-                    over: base,
-                    isOrdered: relationship.isOrdered,
-                    commit: snapshot.number
-                )
+                let ids = edit.members(over: base, commit: snapshot.number)
+                return context.doomed.isEmpty
+                    ? ids : ids.filter { context.doomed[$0] == nil }
             }
             if !relationship.isToMany, let object = context.changed[id] {
                 let column = model.columns[slot]

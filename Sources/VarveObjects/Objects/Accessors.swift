@@ -48,8 +48,9 @@ extension ManagedObject {
         _ column: Column<Self, Blob?>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
     ) {
-        if let value { storage.core.context?.keepPending(value) }
-        set(value.map { .blob($0.reference) } ?? .null, slot: checkedSlot(column.definition))
+        let slot = checkedSlot(column.definition)
+        if let value, storage.core.context?.keepPending(value, for: self, slot) == false { return }
+        set(value.map { .blob($0.reference) } ?? .null, slot: slot)
     }
 
     /// Reads a to-one relationship: nil, a registered object, or a new fault. For accessors only.

@@ -127,22 +127,29 @@ public import VarveRecords
     static let gone = ObjectState(rawValue: 8)
     /// Its context was reset, or its insertion rolled back.
     static let invalid = ObjectState(rawValue: 16)
+    /// Its row is gone because this context deleted it, or another object stands in its place.
+    static let ended = ObjectState(rawValue: 32)
 }
 
 /// Unsaved values of one object, by slot.
 @usableFromInline final class ObjectEdits {
     var values: [StoredValue?]
-    /// Slots that the app set, as opposed to defaults of a new object. Slots from 63 on share a
-    /// bit.
+    /// Slots that the app set, as opposed to defaults of a new object: the first 64 as bits.
     private var assigned: UInt64 = 0
+    /// Those from 64 on.
+    private var assignedBehind: Set<Int> = []
 
     init(count: Int) { values = Array(repeating: nil, count: count) }
 
     init(values: [StoredValue?]) { self.values = values }
 
-    func assign(_ slot: Int) { assigned |= 1 << UInt64(min(slot, 63)) }
+    func assign(_ slot: Int) {
+        if slot < 64 { assigned |= 1 << UInt64(slot) } else { assignedBehind.insert(slot) }
+    }
 
-    func isAssigned(_ slot: Int) -> Bool { assigned & (1 << UInt64(min(slot, 63))) != 0 }
+    func isAssigned(_ slot: Int) -> Bool {
+        slot < 64 ? assigned & (1 << UInt64(slot)) != 0 : assignedBehind.contains(slot)
+    }
 
     var isEmpty: Bool { values.allSatisfy { $0 == nil } }
 }

@@ -11,6 +11,8 @@ public struct RowSnapshot<Entity: ManagedObject>: Sendable {
     public let id: Entity.ID
     let values: [StoredValue]
     let blobs: BlobSource?
+    /// Blobs that no commit names yet.
+    var pendingBlobs: [BlobReference: Blob] = [:]
 
     /// An attribute.
     public subscript<Value>(dynamicMember column: KeyPath<Entity.Columns, Column<Entity, Value>>)
@@ -25,7 +27,7 @@ public struct RowSnapshot<Entity: ManagedObject>: Sendable {
         guard case .blob(let reference) = value(Entity.columns[keyPath: column].definition) else {
             return nil
         }
-        return Blob(reference: reference, source: blobs)
+        return pendingBlobs[reference] ?? Blob(reference: reference, source: blobs)
     }
 
     /// A to-one relationship: the target's ID.
@@ -68,11 +70,15 @@ extension ManagedObject {
             values.append(value)
             if let relationship = property.relationship { targets[slot] = relationship.target }
         }
-        return RowSnapshot(
+        // Only handles hold the commit.
+        let hasBlobs = values.contains(where: \.isBlob)
+        var snapshot = RowSnapshot(
             id: id,
             values: values,
-            blobs: context?.blobSource,
+            blobs: hasBlobs ? context?.blobSource : nil,
             targets: targets
         )
+        if hasBlobs, let context { snapshot.pendingBlobs = context.pendingBlobs(in: values) }
+        return snapshot
     }
 }

@@ -94,15 +94,9 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     }
 
     /// Adds an object at a position, or moves it there. The position counts in an ordered
-    /// relationship only.
+    /// relationship only; one outside the list is its nearest end.
     public func insert(_ target: Target, at index: Int) {
-        guard let context else { return }
-        context.addMember(target, to: owner, slot: slot)
-        guard owner.storage.model.properties[slot].relationship?.isOrdered == true else { return }
-        let id = target.storage.object
-        var ids = members.filter { $0 != id }
-        ids.insert(id, at: Swift.min(Swift.max(index, 0), ids.count))
-        context.arrange(ids, of: owner, slot: slot)
+        context?.addMember(target, to: owner, slot: slot, at: index)
     }
 
     /// Removes an object, if it is a member.

@@ -1,30 +1,41 @@
 // What one save is about to write, gathered from a context in a fixed order.
 //
 // Invariants
-// - Objects stand in the order of their IDs, relationships in that of owner and slot: no dictionary
-//   order reaches the store.
+// - Objects stand in the order of their IDs: no dictionary order reaches the store. Relationships
+//   come from the journal, in the order of the app's calls.
 
 import VarveBase
 import VarveRecords
 
-/// The unsaved edits of a context, sorted.
+/// The objects with unsaved edits, sorted.
 struct ChangeSet {
     var inserted: [any ManagedObject] = []
     var updated: [any ManagedObject] = []
     var deleted: [any ManagedObject] = []
-    var relationships: [ToManyEdit] = []
-    var denials: [StoreError.Detail] = []
+    /// Whether lists changed, or something was wanted that could not be had.
+    var hasOtherEdits = false
 
     var isEmpty: Bool {
-        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && relationships.isEmpty
+        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && !hasOtherEdits
     }
+
+    var onlyInserts: Bool { updated.isEmpty && deleted.isEmpty }
 }
 
 extension ManagedObjectContext {
-    /// Throws when nothing may be saved at all: read-only, closed, objects of two contexts joined.
+    /// Throws when nothing may be saved at all: inside another save, read-only, edits refused.
     func checkSavable() throws(StoreError) {
+        guard phase == .idle, hookObject == nil else {
+            throw StoreError(
+                .reentrantSave,
+                "save was called inside a save of the same context",
+                place: .init(store: container.place),
+                suggestion: "Edit only: what willSave changes is saved with the rest; what didSave "
+                    + "changes belongs to the next save, which begins when this one has returned."
+            )
+        }
         try checkWritable()
-        if let misuse { throw misuse }
+        try checkRefusals()
     }
 
     /// Throws when the store may not be written.
@@ -68,6 +79,7 @@ extension ManagedObjectContext {
                     + "other objects."
             )
         }
+        try checkRefusals()
         var changes = ChangeSet()
         for id in changed.keys.sorted() {
             guard let object = changed[id] else { continue }
@@ -79,10 +91,7 @@ extension ManagedObjectContext {
                 changes.updated.append(object)
             }
         }
-        changes.relationships = toManyEdits.sorted {
-            ($0.key.owner, $0.key.slot) < ($1.key.owner, $1.key.slot)
-        }.map(\.value)
-        changes.denials = standingDenials()
+        changes.hasOtherEdits = !toManyEdits.isEmpty || !lostTargets.isEmpty
         return changes
     }
 }

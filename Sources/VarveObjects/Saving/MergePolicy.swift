@@ -66,6 +66,7 @@ public struct ConflictValues: Sendable {
     /// By slot.
     let values: [StoredValue]
     let blobs: BlobSource?
+    let pendingBlobs: [BlobReference: Blob]
 
     /// The values, typed; nil if the conflict is about another entity.
     public func snapshot<Entity: ManagedObject>(of type: Entity.Type) -> RowSnapshot<Entity>? {
@@ -78,6 +79,7 @@ public struct ConflictValues: Sendable {
             id: TypedObjectID(object),
             values: values,
             blobs: blobs,
+            pendingBlobs: pendingBlobs,
             targets: targets
         )
     }

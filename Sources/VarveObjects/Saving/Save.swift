@@ -28,33 +28,59 @@ extension ManagedObjectContext {
     public func save(mergePolicy: MergePolicy = .error) throws -> SaveResult {
         // 1. checkSavable: a context that may not save says so before it does anything.
         try checkSavable()
-        // 2. applyDeleteRules: cascade, nullify, deny and `willSave`, until nothing is added.
+        phase = .preparing
+        defer { phase = .idle }
+        // 2. applyDeleteRules: cascade, nullify and `willSave`, until nothing is added.
         applyDeleteRules()
-        // 3. gatherChanges: inserted, changed, deleted objects and relationships, sorted.
+        // 3. gatherChanges: inserted, changed, deleted objects, sorted; failed reads are said.
         var changes = try gatherChanges()
-        if changes.isEmpty { return SaveResult(commit: nil, replaced: [:]) }
-        // 4. validate: all failures are collected into one error.
-
+        if changes.isEmpty {
+            advance()
+            return SaveResult(commit: nil, replaced: [:])
+        }
+        phase = .writing
+        // 4. validate: `deny` and the app's own checks; all failures in one error.
         try validate(changes)
-        let writer = SaveWriter(context: self, policy: mergePolicy)
+        var plan: SavePlan?
         let commit: CommitNumber?
         do {
             // 5. beginWrite: the writer lock; a transaction on the newest commit.
             (_, commit) = try container.store.write(author: author) { transaction in
-                // 6. resolveConflicts: versions this context read against those in the store.
-                try writer.resolveConflicts(changes, in: transaction)
-                // 7. resolveDuplicates: new objects that a constraint replaces by existing ones.
-                try writer.resolveDuplicates(changes, in: transaction)
-                // 8. apply: rows and links change in the transaction.
-                try writer.apply(changes, in: transaction)
-                // 9. commit: leaving the closure writes and syncs, or nothing happened.
+                // 6. plan: the journal over the newest commit; conflicts, duplicates and delete
+                //    rules are judged there.
+                var planner = SavePlanner(self, mergePolicy, changes, transaction)
+                let decided = try planner.plan()
+                plan = decided
+                // 7. write: rows and links change in the transaction.
+                let writer = SaveWriter(
+                    context: self,
+                    changes: changes,
+                    plan: decided,
+                    transaction: transaction
+                )
+                try writer.write()
+                // 8. commit: leaving the closure writes and syncs, or nothing happened.
             }
         } catch {
             throw StoreError.translatingAny(error, in: container)
         }
-        // 10. settle: objects become saved ones, the context moves on, others' changes are merged.
-        try settle(&changes, writer)
-        return SaveResult(commit: commit, replaced: writer.replacedIDs)
+        guard let plan else { preconditionFailure("a transaction ran without its body") }
+        // 9. settle: objects become saved ones, the context moves on, others' changes are merged.
+        let replaced = replacedIDs(changes, plan.rulings)
+        phase = .settled
+        try settle(&changes, plan, commit)
+        return SaveResult(commit: commit, replaced: replaced)
     }
 
+    private func replacedIDs(
+        _ changes: ChangeSet,
+        _ rulings: Rulings
+    ) -> [ManagedObjectID: ManagedObjectID] {
+        var ids: [ManagedObjectID: ManagedObjectID] = [:]
+        for object in changes.inserted {
+            guard let other = rulings.replaced[object.storage.object] else { continue }
+            ids[object.objectID] = identity(object.storage.model, other)
+        }
+        return ids
+    }
 }

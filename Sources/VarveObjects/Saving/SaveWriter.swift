@@ -1,324 +1,191 @@
-// Turns a context's edits into rows of a transaction: conflicts, duplicates, rows, links.
+// Writes a plan into a transaction: rows first, then links.
 //
 // Invariants
-// - Works with the writer lock held, so what it compares cannot change under it.
-// - Touches no object: what a failed save leaves behind is only this writer.
+// - What is written is what the plan says, nothing is decided here.
+// - Deletions come first, so that their values are free; lists with an order before their inverse
+//   sides, so that links are made in that order.
 
 import VarveBase
 import VarveRecords
 
-final class SaveWriter {
+struct SaveWriter {
     let context: ManagedObjectContext
-    let policy: MergePolicy
-    /// Edited slots that the policy gives up, by object.
-    private var dropped: [ObjectID: Set<Int>] = [:]
-    /// Objects whose row is written in full.
-    private var whole: Set<ObjectID> = []
-    /// Objects whose edits or deletion the policy gives up altogether.
-    private(set) var abandoned: Set<ObjectID> = []
-    /// Objects deleted by others that this save leaves so.
-    private(set) var lost: Set<ObjectID> = []
-    /// New objects, and the existing ones in their place.
-    private(set) var replaced: [ObjectID: ObjectID] = [:]
-    private(set) var replacedIDs: [ManagedObjectID: ManagedObjectID] = [:]
-    private var updatesOfReplacements: [(EntityModel, ObjectID, [ColumnValue])] = []
+    let changes: ChangeSet
+    let plan: SavePlan
+    let transaction: RecordTransaction
+    private var rulings: Rulings { plan.rulings }
 
-    init(context: ManagedObjectContext, policy: MergePolicy) {
-        self.context = context
-        self.policy = policy
-    }
-
-    // MARK: Conflicts
-
-    func resolveConflicts(_ changes: ChangeSet, in transaction: RecordTransaction) throws {
-        var details: [StoreError.Detail] = []
+    func write() throws {
+        try writeDeletions()
+        for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
+            try insert(object)
+        }
+        var updated: Set<ObjectID> = []
         for object in changes.updated {
-            try resolve(object, isDeletion: false, in: transaction, &details)
+            updated.insert(object.storage.object)
+            try update(object)
         }
-        for object in changes.deleted {
-            try resolve(object, isDeletion: true, in: transaction, &details)
-        }
-        guard let first = details.first else { return }
-        throw StoreError(
-            .conflict,
-            "\(details.count) objects were saved by others since this context read them",
-            place: first.place,
-            details: details,
-            suggestion:
-                "refresh(_:mergeChanges: true) takes their values under the edits; or save with "
-                + "another merge policy."
-        )
+        try writeOthers(but: updated)
+        try writeLists()
     }
 
-    private func resolve(
-        _ object: any ManagedObject,
-        isDeletion: Bool,
-        in transaction: RecordTransaction,
-        _ details: inout [StoreError.Detail]
-    ) throws {
-        let model = object.storage.model
-        let id = object.storage.object
-        let version = try transaction.version(model.record.id, id)
-        guard let row = object.storage.row, version != row.version else { return }
-        if isDeletion, version == nil { return }
-        let conflict = try describe(object, row, isDeletion, transaction)
-        switch try decide(conflict) {
-        case .fail:
-            details.append(
-                StoreError.Detail(
-                    code: .conflict,
-                    message: version == nil
-                        ? "\(model.name) was deleted by another context"
-                        : "\(model.name) was changed by commit \(version?.rawValue ?? 0)",
-                    place: StoreError.Place(
-                        entity: model.name,
-                        object: object.objectID,
-                        commit: version
-                    ),
-                    objects: [object.objectID],
-                    conflict: conflict
-                )
-            )
-        case .objectWinsByProperty:
-            if version == nil { whole.insert(id) }
-        case .overwrite:
-            whole.insert(id)
-        case .rollback:
-            abandoned.insert(id)
-            if version == nil { lost.insert(id) }
-        case .storeWinsByProperty:
-            guard let theirs = conflict.theirs, !isDeletion else {
-                abandoned.insert(id)
-                if version == nil { lost.insert(id) }
+    // MARK: Rows
+
+    private func writeDeletions() throws {
+        guard let graph = plan.graph else {
+            for object in changes.deleted {
+                try transaction.delete(object.storage.model.record.id, object.storage.object)
+            }
+            return
+        }
+        for (model, id) in graph.doomed where try graph.row(id, model) != nil {
+            try transaction.delete(model.record.id, id)
+        }
+    }
+
+    private func insert(_ object: any ManagedObject) throws {
+        let (model, id) = (object.storage.model, object.storage.object)
+        if plan.graph?.isDoomed(id) == true { return }
+        var values = editedValues(object)
+        if let given = rulings.given[id] {
+            let columns = Set(given.values.map(\.column))
+            values.removeAll { columns.contains($0.column) }
+            values += given.values
+        }
+        try transaction.insert(model.record.id, id, values)
+    }
+
+    private func update(_ object: any ManagedObject) throws {
+        let (model, id) = (object.storage.model, object.storage.object)
+        if let graph = plan.graph {
+            if graph.isDoomed(id) { return }
+            if rulings.lost.contains(id) { return }
+            if rulings.whole.contains(id) {
+                try writeWhole(object, graph)
                 return
             }
-            dropped[id] = Set(
-                model.properties.indices.filter {
-                    theirs.values[$0] != conflict.base.values[$0]
-                }
-            )
+            guard try graph.row(id, model) != nil else { return }
         }
+        let values = editedValues(object)
+        if !values.isEmpty { try transaction.update(model.record.id, id, values) }
     }
 
-    private func decide(_ conflict: SaveConflict) throws -> ConflictResolution {
-        switch policy.kind {
-        case .error: .fail
-        case .objectWinsByProperty: .objectWinsByProperty
-        case .storeWinsByProperty: .storeWinsByProperty
-        case .overwrite: .overwrite
-        case .rollback: .rollback
-        case .custom(let decide): try decide(conflict)
-        }
-    }
-
-    private func describe(
-        _ object: any ManagedObject,
-        _ row: CachedRow,
-        _ isDeletion: Bool,
-        _ transaction: RecordTransaction
-    ) throws -> SaveConflict {
-        let model = object.storage.model
-        let id = object.objectID
-        let base = try values(of: row, model) { column throws(StoreError) in
-            try self.context.value(in: row, column)
-        }
-        var mine = base
-        for slot in mine.indices {
-            if let edited = object.storage.edits?.values[slot] { mine[slot] = edited }
-        }
-        var theirs: [StoredValue]?
-        if let stored = try transaction.row(model.record.id, object.storage.object) {
-            theirs = try values(of: stored, model) { column throws(RecordError) in
-                try transaction.value(of: stored, column)
-            }
-        }
-        func side(_ values: [StoredValue]) -> ConflictValues {
-            ConflictValues(
-                model: model,
-                object: id,
-                values: values,
-                blobs: context.blobSource
-            )
-        }
-        return SaveConflict(
-            object: id,
-            entity: model.name,
-            base: side(base),
-            mine: isDeletion ? nil : side(mine),
-            theirs: theirs.map(side)
-        )
-    }
-
-    private func values<Failure: Error>(
-        of row: CachedRow,
-        _ model: EntityModel,
-        _ read: (ColumnID) throws(Failure) -> StoredValue
-    ) throws(Failure) -> [StoredValue] {
-        var values: [StoredValue] = []
-        for property in model.properties {
-            guard let column = property.column else {
-                values.append(.null)
+    private func writeWhole(_ object: any ManagedObject, _ graph: TransactionGraph) throws {
+        let (model, id) = (object.storage.model, object.storage.object)
+        let isBack = rulings.revived.contains(id)
+        var values: [ColumnValue] = []
+        for slot in model.properties.indices where model.properties[slot].column != nil {
+            if model.properties[slot].relationship != nil {
+                let target = try graph.reference(id, model, slot)
+                values.append(ColumnValue(model.columns[slot], reference(target)))
                 continue
             }
-            values.append(try read(column))
+            let value =
+                try object.storage.edits?.values[slot]
+                ?? context.storedValue(of: object, slot: slot)
+            values.append(ColumnValue(model.columns[slot], value))
         }
+        if isBack {
+            try transaction.insert(model.record.id, id, values)
+        } else {
+            try transaction.update(model.record.id, id, values)
+        }
+    }
+
+    /// Rows that the edits reach without being edited themselves, and those that stand in the
+    /// place of new objects.
+    private func writeOthers(but updated: Set<ObjectID>) throws {
+        var values: [ObjectID: (model: EntityModel, values: [ColumnValue])] = [:]
+        let inserted = Set(changes.inserted.map { $0.storage.object })
+        for (id, given) in rulings.given where !inserted.contains(id) { values[id] = given }
+        if let graph = plan.graph {
+            for (id, model) in graph.touched
+            where !updated.contains(id) && !inserted.contains(id) && !graph.isDoomed(id) {
+                values[id, default: (model, [])].values += columns(of: id, model, graph)
+            }
+        }
+        for (id, entry) in values.sorted(by: { $0.key < $1.key }) where !entry.values.isEmpty {
+            try transaction.update(entry.model.record.id, id, entry.values)
+        }
+    }
+
+    /// The edits of an object: attributes as the app set them, references as the plan has them.
+    private func editedValues(_ object: any ManagedObject) -> [ColumnValue] {
+        let (model, id) = (object.storage.model, object.storage.object)
+        var values: [ColumnValue] = []
+        if let edits = object.storage.edits, !rulings.dropped.contains(id) {
+            let given = rulings.droppedSlots[id] ?? []
+            values.reserveCapacity(edits.values.count)
+            for (slot, value) in edits.values.enumerated() where !given.contains(slot) {
+                guard let value, model.properties[slot].column != nil else { continue }
+                if plan.graph != nil, model.properties[slot].relationship != nil { continue }
+                values.append(ColumnValue(model.columns[slot], value))
+            }
+        }
+        if let graph = plan.graph { values += columns(of: id, model, graph) }
         return values
     }
 
-    // MARK: Duplicates
-
-    func resolveDuplicates(_ changes: ChangeSet, in transaction: RecordTransaction) throws {
-        for object in changes.deleted where !abandoned.contains(object.storage.object) {
-            let entity = object.storage.model.record.id
-            let id = object.storage.object
-            if try transaction.version(entity, id) != nil { try transaction.delete(entity, id) }
-        }
-        for object in changes.inserted {
-            let model = object.storage.model
-            guard model.replacesDuplicates else { continue }
-            let violations = try transaction.uniqueConflicts(
-                model.record.id,
-                values: insertValues(object),
-                excluding: object.storage.object
-            )
-            guard let violation = violations.first(where: { $0.policy != .error }),
-                let existing = violation.objects.first(where: { $0 != object.storage.object })
-            else { continue }
-            replaced[object.storage.object] = existing
-            replacedIDs[object.objectID] = ManagedObjectID(
-                store: context.container.identity,
-                entity: model.record.id,
-                object: existing
-            )
-            if violation.policy == .upsert {
-                updatesOfReplacements.append((model, existing, givenValues(object)))
-            }
+    private func columns(
+        of id: ObjectID,
+        _ model: EntityModel,
+        _ graph: TransactionGraph
+    ) -> [ColumnValue] {
+        graph.changes(of: id, model).map { slot, target in
+            ColumnValue(model.columns[slot], reference(target))
         }
     }
 
-    // MARK: Rows and links
-
-    func apply(_ changes: ChangeSet, in transaction: RecordTransaction) throws {
-        for object in changes.inserted where replaced[object.storage.object] == nil {
-            try transaction.insert(
-                object.storage.model.record.id,
-                object.storage.object,
-                insertValues(object)
-            )
-        }
-        for (model, id, values) in updatesOfReplacements where !values.isEmpty {
-            try transaction.update(model.record.id, id, values)
-        }
-        for object in changes.updated {
-            let id = object.storage.object
-            guard !abandoned.contains(id) else { continue }
-            let model = object.storage.model
-            if whole.contains(id) {
-                let values = try wholeValues(object)
-                if try transaction.version(model.record.id, id) == nil {
-                    try transaction.insert(model.record.id, id, values)
-                } else {
-                    try transaction.update(model.record.id, id, values)
-                }
-                continue
-            }
-            let values = editedValues(object, without: dropped[id] ?? [])
-            if !values.isEmpty { try transaction.update(model.record.id, id, values) }
-        }
-        let deleted = Set(changes.deleted.map { $0.storage.object }).subtracting(abandoned)
-        for edit in changes.relationships {
-            try write(edit, deleted, in: transaction)
-        }
+    private func reference(_ target: ObjectID?) -> StoredValue {
+        target.map { .reference($0) } ?? .null
     }
 
-    private func write(
-        _ edit: ToManyEdit,
-        _ deleted: Set<ObjectID>,
-        in transaction: RecordTransaction
-    ) throws {
+    // MARK: Links
+
+    private func writeLists() throws {
+        let lists = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
+        let linked = lists.filter { edit in
+            edit.model.properties[edit.slot].relationship?.isLinked ?? false
+        }
+        let sorted = linked.sorted { left, right in
+            let (first, second) = (isOrdered(left), isOrdered(right))
+            if first != second { return first }
+            return (left.owner, left.slot) < (right.owner, right.slot)
+        }
+        for edit in sorted where try isThere(edit.owner, edit.model) { try write(edit) }
+    }
+
+    private func isOrdered(_ edit: ToManyEdit) -> Bool {
+        edit.model.properties[edit.slot].relationship?.isOrdered ?? false
+    }
+
+    private func isThere(_ id: ObjectID, _ model: EntityModel) throws -> Bool {
+        if let graph = plan.graph { return try graph.isAlive(id, model) }
+        return context.doomed[id] == nil
+    }
+
+    private func write(_ edit: ToManyEdit) throws {
         guard let relationship = edit.model.properties[edit.slot].relationship,
-            relationship.isLinked, !deleted.contains(edit.owner), !lost.contains(edit.owner)
+            let far = context.targetModel(edit.model, edit.slot)
         else { return }
         let entity = edit.model.record
         let record = relationship.record
-        let owner = replaced[edit.owner] ?? edit.owner
-        for id in edit.removed.sorted() where replaced[id] == nil {
-            try transaction.removeLink(entity, record, from: owner, to: id)
+        let isOrdered = relationship.isOrdered && !context.has(.ordersByObjectID)
+        let isPlaced =
+            edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
+        if isOrdered, isPlaced {
+            let members =
+                try plan.graph?.members(edit.owner, edit.model, edit.slot)
+                ?? context.members(edit.owner, edit.model, edit.slot)
+            try transaction.setOrder(entity, record, of: edit.owner, members)
+            return
         }
-        for id in edit.added where !deleted.contains(id) && !lost.contains(id) {
-            try transaction.addLink(entity, record, from: owner, to: replaced[id] ?? id)
+        for id in edit.removed.sorted() {
+            try transaction.removeLink(entity, record, from: edit.owner, to: id)
         }
-        guard relationship.isOrdered, let order = edit.order else { return }
-        let present = try transaction.relatedIDs(entity, record, of: owner)
-        let isPresent = Set(present)
-        let wanted = order.map { replaced[$0] ?? $0 }
-        let isWanted = Set(wanted)
-        let list =
-            wanted.filter { isPresent.contains($0) } + present.filter { !isWanted.contains($0) }
-        if list != present { try transaction.setOrder(entity, record, of: owner, list) }
-    }
-
-    // MARK: Values
-
-    private func column(
-        _ model: EntityModel,
-        _ slot: Int,
-        _ value: StoredValue
-    ) -> ColumnValue? {
-        let column = model.columns[slot]
-        guard column != EntityModel.noColumn else { return nil }
-        if case .reference(let id) = value, let other = replaced[id] {
-            return ColumnValue(column, .reference(other))
+        let added = isOrdered ? edit.added : edit.added.sorted()
+        for id in added where try isThere(id, far) {
+            try transaction.addLink(entity, record, from: edit.owner, to: id)
         }
-        return ColumnValue(column, value)
-    }
-
-    private func insertValues(_ object: any ManagedObject) -> [ColumnValue] {
-        editedValues(object, without: [])
-    }
-
-    private func editedValues(
-        _ object: any ManagedObject,
-        without dropped: Set<Int>
-    ) -> [ColumnValue] {
-        guard let edits = object.storage.edits else { return [] }
-        let model = object.storage.model
-        var values: [ColumnValue] = []
-        values.reserveCapacity(edits.values.count)
-        for (slot, value) in edits.values.enumerated() where !dropped.contains(slot) {
-            guard let value, let column = column(model, slot, value) else { continue }
-            values.append(column)
-        }
-        return values
-    }
-
-    /// Attributes that the app set on a new object.
-    private func givenValues(_ object: any ManagedObject) -> [ColumnValue] {
-        guard let edits = object.storage.edits else { return [] }
-        let model = object.storage.model
-        return edits.values.enumerated().compactMap { slot, value in
-            guard let value, edits.isAssigned(slot), model.properties[slot].attribute != nil else {
-                return nil
-            }
-            return column(model, slot, value)
-        }
-    }
-
-    private func wholeValues(_ object: any ManagedObject) throws -> [ColumnValue] {
-        let model = object.storage.model
-        return try model.properties.indices.compactMap { slot in
-            guard model.properties[slot].column != nil else { return nil }
-            if let edited = object.storage.edits?.values[slot] {
-                return column(model, slot, edited)
-            }
-            return column(model, slot, try context.storedValue(of: object, slot: slot))
-        }
-    }
-}
-
-extension EntityModel {
-    /// Whether some constraint replaces new objects instead of failing.
-    var replacesDuplicates: Bool {
-        record.indexes.contains { $0.uniqueness == .upsert || $0.uniqueness == .ignore }
     }
 }

@@ -1,70 +1,21 @@
 // After a commit: objects become saved ones, the context moves to the newest commit.
 //
 // Invariants
+// - What the plan wrote decides, not what the context showed.
+// - `didSave` runs when everything is as it will be: the context reads the commit, the object has
+//   no edits. What it edits belongs to the next save.
 // - Objects that nobody but the context held are let go before rows are read again: a background
 //   import reads nothing back.
 
+import Synchronization
 import VarveBase
 import VarveRecords
 
 extension ManagedObjectContext {
-    func settle(_ changes: inout ChangeSet, _ writer: SaveWriter) throws(StoreError) {
-        var written: [(id: ObjectID, model: EntityModel)] = []
-        var own: Set<ObjectID> = []
-        for object in changes.inserted {
-            let id = object.storage.object
-            own.insert(id)
-            object.storage.state.remove(.inserted)
-            if writer.replaced[id] != nil {
-                // Its values stay readable; its row never was.
-                object.storage.state.insert(.gone)
-                continue
-            }
-            object.storage.edits = nil
-            written.append((id, object.storage.model))
-        }
-        for object in changes.updated {
-            let id = object.storage.object
-            object.storage.state.remove(.updated)
-            object.storage.edits = nil
-            if writer.lost.contains(id) {
-                object.storage.state.insert(.gone)
-                own.insert(id)
-                continue
-            }
-            object.storage.state.remove(.gone)
-            own.insert(id)
-            written.append((id, object.storage.model))
-        }
-        for object in changes.deleted {
-            let id = object.storage.object
-            object.storage.state.remove(.deleted)
-            if writer.abandoned.contains(id) {
-                object.storage.edits = nil
-                object.storage.state.remove(.updated)
-                written.append((id, object.storage.model))
-            } else {
-                object.storage.state.insert(.gone)
-            }
-            own.insert(id)
-        }
-        toManyEdits = [:]
-        pendingBlobs = [:]
-        denials = []
-        for object in [changes.inserted, changes.updated, changes.deleted].joined() {
-            object.didSave()
-        }
-        // What `didSave` changed stays; all else is let go.
-        var kept: [ObjectID: any ManagedObject] = [:]
-        for (id, object) in changed where object.hasChanges { kept[id] = object }
-        changed = kept
-        changes = ChangeSet()
-        try takeNewRows(of: written, own)
-    }
-
-    private func takeNewRows(
-        of written: [(id: ObjectID, model: EntityModel)],
-        _ own: Set<ObjectID>
+    func settle(
+        _ changes: inout ChangeSet,
+        _ plan: SavePlan,
+        _ commit: CommitNumber?
     ) throws(StoreError) {
         let newest: RecordSnapshot
         do throws(StoreError) {
@@ -72,11 +23,95 @@ extension ManagedObjectContext {
         } catch {
             throw error.afterCommit
         }
-        move(to: newest, except: own)
-        var alive: [EntityID: [ObjectID]] = [:]
-        for (id, model) in written where registered(id) != nil {
-            alive[model.record.id, default: []].append(id)
+        var written: [any ManagedObject] = []
+        for object in changes.inserted {
+            object.storage.state.remove(.inserted)
+            if isEnded(object, plan) || plan.rulings.replaced[object.storage.object] != nil {
+                // Its values stay readable; its row never was.
+                object.storage.state.insert([.gone, .ended])
+                continue
+            }
+            written.append(object)
         }
+        for object in changes.updated {
+            object.storage.state.remove(.updated)
+            if isEnded(object, plan) || plan.rulings.lost.contains(object.storage.object) {
+                object.storage.edits = nil
+                object.storage.state.insert(.gone)
+                continue
+            }
+            object.storage.state.remove(.gone)
+            written.append(object)
+        }
+        for object in changes.deleted {
+            object.storage.state.remove(.deleted)
+            if plan.graph == nil || isEnded(object, plan) {
+                object.storage.edits = nil
+                object.storage.state.insert([.gone, .ended])
+            } else {
+                // A policy gave the deletion up, or a cascade does not reach it any more.
+                written.append(object)
+            }
+        }
+        var objects = changes.inserted + changes.updated + changes.deleted
+        changes = ChangeSet()
+        changed = [:]
+        forgetJournal()
+        pendingBlobs = [:]
+        refusals = []
+        lastPlaces = [:]
+        move(to: newest, except: Set(objects.map { $0.storage.object }))
+        let mayBeGone = plan.graph != nil || newest.number != commit
+        var waiting = dropOldRows(of: &written, newest, mayBeGone)
+        for object in objects { object.didSave() }
+        objects = []
+        // Held by the app, or edited by `didSave`.
+        waiting = waiting.filter { registered($0.id) != nil }
+        try takeNewRows(of: waiting, newest)
+    }
+
+    private func isEnded(_ object: any ManagedObject, _ plan: SavePlan) -> Bool {
+        plan.graph?.isDoomed(object.storage.object) ?? false
+    }
+
+    private typealias Waiting = (id: ObjectID, model: EntityModel)
+
+    /// Saved objects are faults of the new commit until their rows are read. One that others
+    /// deleted since keeps its last values. Returns those that had values in memory.
+    private func dropOldRows(
+        of written: inout [any ManagedObject],
+        _ newest: RecordSnapshot,
+        _ mayBeGone: Bool
+    ) -> [Waiting] {
+        var waiting: [Waiting] = []
+        for object in written {
+            let (model, id) = (object.storage.model, object.storage.object)
+            if mayBeGone,
+                (try? newest.exists(model.record.id, id)) == false
+            {
+                object.storage.state.insert(.gone)
+                continue
+            }
+            if let row = object.storage.row {
+                object.storage.row = nil
+                container.store.rowCache.unpin(row)
+                container.counters.realised.subtract(1, ordering: .relaxed)
+            } else if object.storage.edits == nil {
+                continue
+            }
+            object.storage.edits = nil
+            waiting.append((id, model))
+        }
+        written = []
+        return waiting
+    }
+
+    private func takeNewRows(
+        of waiting: [Waiting],
+        _ newest: RecordSnapshot
+    ) throws(StoreError) {
+        var alive: [EntityID: [ObjectID]] = [:]
+        for (id, model) in waiting { alive[model.record.id, default: []].append(id) }
         for (entity, ids) in alive.sorted(by: { $0.key < $1.key }) {
             do throws(StoreError) {
                 let rows = try container.translating { () throws(RecordError) in
@@ -84,7 +119,7 @@ extension ManagedObjectContext {
                 }
                 for (id, row) in zip(ids, rows) {
                     guard let row else { continue }
-                    guard let object = registered(id) else {
+                    guard let object = registered(id), object.storage.row == nil else {
                         container.store.rowCache.unpin(row)
                         continue
                     }

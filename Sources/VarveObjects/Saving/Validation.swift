@@ -50,7 +50,8 @@ public struct ValidationReport {
 extension ManagedObjectContext {
     /// All failures of all objects, in one error.
     func validate(_ changes: ChangeSet) throws(StoreError) {
-        var details: [StoreError.Detail] = changes.denials
+        let denials = try denials(of: doomed.sorted { $0.key < $1.key }.map { ($0.value, $0.key) })
+        var details = self.details(of: denials)
         for object in [changes.inserted, changes.updated].joined() {
             let model = object.storage.model
             var report = ValidationReport(entity: model.name, object: object.objectID)
@@ -62,6 +63,16 @@ extension ManagedObjectContext {
             object.validate(&report)
             details += report.failures
         }
+        try checkRefusals()
+        try throwFailures(details)
+    }
+
+    /// Throws when a rule forbids a deletion.
+    func check(_ denials: [Denial]) throws(StoreError) {
+        try throwFailures(details(of: denials))
+    }
+
+    private func throwFailures(_ details: [StoreError.Detail]) throws(StoreError) {
         guard let first = details.first else { return }
         let code = Set(details.map(\.code)).count == 1 ? first.code : .invalid
         throw StoreError(

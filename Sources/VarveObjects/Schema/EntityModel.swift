@@ -86,6 +86,7 @@ struct RelationshipModel: Sendable {
     /// The relationship back: its slot in the target.
     let inverseSlot: Int?
     let inverseIsToMany: Bool
+    let inverseIsOrdered: Bool
 
     var isToMany: Bool { record.isToMany }
     var isOrdered: Bool { record.isOrdered }
@@ -206,7 +207,8 @@ final class SchemaModel: Sendable {
                             record: relationship,
                             rule: declared.deleteRule,
                             inverseSlot: inverse,
-                            inverseIsToMany: back?.isToMany ?? false
+                            inverseIsToMany: back?.isToMany ?? false,
+                            inverseIsOrdered: back?.isOrdered ?? false
                         )
                     )
                 )

@@ -1,0 +1,185 @@
+// Edits that cannot be: of deleted objects, or between contexts. Setters do not throw, so they are
+// kept out, remembered, and said by the next save.
+//
+// Invariants
+// - A refused edit changes nothing.
+// - It is forgotten when the same property is set properly, its object is refreshed without its
+//   edits, or the app says that it has seen it. So one mistake does not cost all edits.
+
+import VarveBase
+import VarveRecords
+
+/// An edit that was kept out.
+public struct RefusedEdit: Sendable {
+    /// The object whose property was to be set, or that was to be deleted.
+    public let object: ManagedObjectID
+    /// The property; nil: the object was to be deleted.
+    public let property: String?
+    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`.
+    public let error: StoreError
+}
+
+/// What an edit was about.
+struct RefusalKey: Hashable {
+    let object: ObjectID
+    /// Nil: the object as a whole.
+    let slot: Int?
+}
+
+extension ManagedObjectContext {
+    /// Edits that were kept out since the last save, rollback or `acknowledgeRefusedEdits`, in the
+    /// order in which they were tried. While there are any, `save` throws the first one's error.
+    public var refusedEdits: [RefusedEdit] { refusals.map(\.edit) }
+
+    /// Takes note of the refused edits: `save` works again. All other edits stay; the refused ones
+    /// were never made.
+    public func acknowledgeRefusedEdits() { refusals = [] }
+
+    func refuse(_ object: any ManagedObject, _ slot: Int?, _ error: StoreError) {
+        let key = RefusalKey(object: object.storage.object, slot: slot)
+        if refusals.contains(where: { $0.key == key }) { return }
+        let name = slot.map { object.storage.model.properties[$0].name }
+        refusals.append(
+            (key, RefusedEdit(object: object.objectID, property: name, error: error))
+        )
+    }
+
+    func forgetRefusal(_ object: any ManagedObject, _ slot: Int) {
+        if refusals.isEmpty { return }
+        let key = RefusalKey(object: object.storage.object, slot: slot)
+        refusals.removeAll { $0.key == key }
+    }
+
+    func forgetRefusals(of id: ObjectID) {
+        if refusals.isEmpty { return }
+        refusals.removeAll { $0.key.object == id }
+    }
+
+    /// Throws what was refused since the last save.
+    func checkRefusals() throws(StoreError) {
+        guard let first = refusals.first?.edit.error else { return }
+        var error = first
+        error.details = refusals.map { _, edit in
+            StoreError.Detail(
+                code: edit.error.code,
+                message: edit.error.message,
+                place: edit.error.place,
+                objects: [edit.object]
+            )
+        }
+        throw error
+    }
+
+    // MARK: What may be
+
+    /// Whether a property of an object may be set here and now; if not, the next save says so.
+    func mayEdit(_ object: any ManagedObject, _ slot: Int) -> Bool {
+        let state = object.storage.state
+        if state.isDisjoint(with: [.deleted, .ended, .invalid]), phase != .writing { return true }
+        if state.contains(.invalid) { return false }
+        if phase == .writing {
+            refuse(object, slot, .editWhileWriting(object, slot))
+            return false
+        }
+        if hookObject === object { return true }
+        refuse(object, slot, .editOfDeleted(object, slot))
+        return false
+    }
+
+    /// Whether a relationship may lead to an object.
+    func mayLead(
+        from object: any ManagedObject,
+        _ slot: Int,
+        to target: (any ManagedObject)?
+    ) -> Bool {
+        guard let target else { return true }
+        let state = target.storage.state
+        if target.storage.core !== core || state.contains(.invalid) {
+            refuse(object, slot, .joinedAcrossContexts(object, target, slot))
+            return false
+        }
+        if state.isDisjoint(with: [.deleted, .gone]) || hookObject === target { return true }
+        refuse(object, slot, .relatedToDeleted(object, target, slot))
+        return false
+    }
+}
+
+extension StoreError {
+    private static let wayOut =
+        "context.acknowledgeRefusedEdits() goes on without the refused edits; all others stand."
+
+    fileprivate static func place(_ object: any ManagedObject, _ slot: Int) -> Place {
+        let model = object.storage.model
+        return Place(
+            entity: model.name,
+            attribute: model.properties[slot].name,
+            object: object.objectID
+        )
+    }
+
+    static func editOfDeleted(_ object: any ManagedObject, _ slot: Int) -> StoreError {
+        let model = object.storage.model
+        return StoreError(
+            .objectDeleted,
+            "\(model.name).\(model.properties[slot].name) was set after the object was deleted in "
+                + "this context",
+            place: place(object, slot),
+            suggestion: wayOut
+        )
+    }
+
+    static func relatedToDeleted(
+        _ object: any ManagedObject,
+        _ target: any ManagedObject,
+        _ slot: Int
+    ) -> StoreError {
+        let model = object.storage.model
+        let isPending = target.storage.state.contains(.deleted)
+        return StoreError(
+            .objectDeleted,
+            "\(model.name).\(model.properties[slot].name) was to lead to a "
+                + "\(target.storage.model.name) that "
+                + (isPending ? "this context deletes" : "is deleted"),
+            place: place(object, slot),
+            suggestion: "Set \(model.properties[slot].name) to another object or to none; or: "
+                + wayOut
+        )
+    }
+
+    static func joinedAcrossContexts(
+        _ object: any ManagedObject,
+        _ target: any ManagedObject,
+        _ slot: Int
+    ) -> StoreError {
+        StoreError(
+            .crossContext,
+            "a \(target.storage.model.name) of another context was joined with a "
+                + object.storage.model.name,
+            place: place(object, slot),
+            suggestion: "Get the object in this context: context.existingObject(with: id), and set "
+                + "the property again; or: " + wayOut
+        )
+    }
+
+    static func deletedAcrossContexts(_ object: any ManagedObject) -> StoreError {
+        StoreError(
+            .crossContext,
+            "a \(object.storage.model.name) of another context was to be deleted",
+            place: Place(entity: object.storage.model.name, object: object.objectID),
+            suggestion: "Delete it in its own context, or get it in this one: "
+                + "context.existingObject(with: id); or: " + wayOut
+        )
+    }
+
+    static func editWhileWriting(_ object: any ManagedObject, _ slot: Int?) -> StoreError {
+        let model = object.storage.model
+        return StoreError(
+            .reentrantSave,
+            "\(model.name) was edited while the context was being saved",
+            place: slot.map { place(object, $0) }
+                ?? Place(entity: model.name, object: object.objectID),
+            suggestion: "validate and merge policies may only look; willSave and didSave may edit. "
+                + "Or: " + wayOut
+        )
+    }
+}

@@ -1,0 +1,319 @@
+// The graph that a context shows: its commit with its unsaved edits laid over.
+//
+// Invariants
+// - A to-one edit lives in its owner's edits, so that a getter finds it at once; what it means for
+//   the list on the other side is in `toManyEdits`.
+// - Both are what the journal makes of the context's commit: `replay` gives the same again.
+// - An object is doomed when the journal deleted it; one that is only marked (`delete`) still has
+//   its relationships until edits are processed.
+
+import VarveBase
+import VarveRecords
+
+/// The objects whose unsaved to-one relationship without inverse leads to an object.
+struct LooseKey: Hashable {
+    let owner: EntityID
+    let slot: Int
+    let target: ObjectID
+}
+
+extension ManagedObjectContext: GraphState {
+    var schema: SchemaModel { container.schema }
+
+    func has(_ bug: PlantedObjectBug) -> Bool { container.has(bug) }
+
+    // MARK: Reading
+
+    func isAlive(_ id: ObjectID, _ model: EntityModel) throws(StoreError) -> Bool {
+        if !doomed.isEmpty, doomed[id] != nil { return false }
+        if let object = registered(id) {
+            if !object.storage.state.isDisjoint(with: [.gone, .invalid]) { return false }
+            if object.isInserted || object.storage.row != nil { return true }
+        }
+        let snapshot = try currentSnapshot()
+        return try container.translating { () throws(RecordError) in
+            try snapshot.exists(model.record.id, id)
+        }
+    }
+
+    func isUnsaved(_ id: ObjectID) -> Bool { changed[id]?.isInserted ?? false }
+
+    func reference(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> ObjectID? {
+        let object = object(id, model)
+        if let edited = object.storage.edits?.values[slot] { return edited.object }
+        return try storedValue(of: object, slot: slot).object
+    }
+
+    func members(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> [ObjectID] {
+        try members(of: object(id, model), slot: slot)
+    }
+
+    func isMember(
+        _ member: ObjectID,
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> Bool {
+        try isMember(member, of: object(id, model), slot: slot)
+    }
+
+    func savedMembers(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> [ObjectID] {
+        try savedMembers(of: object(id, model), slot: slot)
+    }
+
+    func referring(
+        _ owner: EntityModel,
+        _ slot: Int,
+        to id: ObjectID
+    ) throws(StoreError) -> [ObjectID] {
+        let key = LooseKey(owner: owner.record.id, slot: slot, target: id)
+        var ids = looseReferences[key] ?? []
+        if !isUnsaved(id), let snapshot, let relationship = owner.properties[slot].relationship {
+            ids.formUnion(
+                try container.translating { () throws(RecordError) in
+                    try snapshot.owners(owner.record, relationship.record, of: id)
+                }
+            )
+        }
+        return ids.sorted()
+    }
+
+    // MARK: Changing
+
+    func setReference(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int,
+        _ target: ObjectID?
+    ) throws(StoreError) {
+        let object = object(id, model)
+        if model.properties[slot].relationship?.inverseSlot == nil {
+            if let old = try reference(id, model, slot) {
+                let key = LooseKey(owner: model.record.id, slot: slot, target: old)
+                looseReferences[key]?.remove(id)
+            }
+            if let target {
+                let key = LooseKey(owner: model.record.id, slot: slot, target: target)
+                looseReferences[key, default: []].insert(id)
+            }
+        }
+        try setEdit(target.map { .reference($0) } ?? .null, of: object, slot: slot)
+    }
+
+    func edit(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int,
+        _ change: (ToManyEdit) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let key = ToManyKey(owner: id, slot: slot)
+        let object = registered(id)
+        if let object { object.storage.observation?.announce(object, [slot], isBefore: true) }
+        let known = toManyEdits[key]
+        let edit = known ?? ToManyEdit(owner: id, model: model, slot: slot)
+        try change(edit)
+        if edit.isEmpty {
+            if known != nil { toManyEdits[key] = nil }
+        } else if known == nil {
+            toManyEdits[key] = edit
+        }
+        if let object { object.storage.observation?.announce(object, [slot], isBefore: false) }
+    }
+
+    func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError) {
+        let object = object(id, model)
+        // Its values stay readable.
+        if !object.isInserted { try fill(object) }
+        doomed[id] = model
+        guard !object.storage.state.contains(.deleted) else { return }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        object.storage.state.insert(.deleted)
+        noteChanged(object, id)
+        object.storage.observation?.announce(object, nil, isBefore: false)
+    }
+
+    func noteLost(
+        _ target: ObjectID,
+        wantedBy id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) {
+        lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
+    }
+
+    // MARK: The journal
+
+    /// Takes down what the app wants and shows it. A read that fails on the way is remembered, and
+    /// nothing changes.
+    func submit(_ intent: Intent, _ object: any ManagedObject) {
+        if !lostTargets.isEmpty { forgetLost(intent) }
+        journal.append(intent)
+        do throws(StoreError) {
+            try apply(intent)
+        } catch {
+            journal.removeLast()
+            note(error, object)
+            replay()
+            return
+        }
+        if let key = intent.subject, !object.isInserted, case .relate = intent,
+            object.storage.edits?.values[key.slot] == nil
+        {
+            journal.takeBack(key)
+        }
+        forgetIfNothingIsLeft()
+    }
+
+    /// A relationship that is set anew does not want what it could not have.
+    private func forgetLost(_ intent: Intent) {
+        guard let subject = intent.subject else { return }
+        if case .unlink(_, _, _, let member) = intent {
+            let isWanted = lostTargets.contains { $0.target == member }
+            guard isWanted else { return }
+            journal.removeAll { other in
+                if case .link(_, subject.owner, subject.slot, member, _) = other { return true }
+                return false
+            }
+            lostTargets.removeAll {
+                $0.owner == subject.owner && $0.slot == subject.slot && $0.target == member
+            }
+            return
+        }
+        guard case .relate = intent else { return }
+        let wanted = lostTargets.contains {
+            $0.owner == subject.owner && $0.slot == subject.slot
+        }
+        guard wanted else { return }
+        journal.removeAll { other in
+            if case .relate = other { return other.subject == subject }
+            return false
+        }
+        lostTargets.removeAll { $0.owner == subject.owner && $0.slot == subject.slot }
+    }
+
+    /// Without any difference from the commit there is nothing to remember.
+    func forgetIfNothingIsLeft() {
+        guard changed.isEmpty, toManyEdits.isEmpty, lostTargets.isEmpty else { return }
+        forgetJournal()
+    }
+
+    func forgetJournal() {
+        journal = Journal()
+        toManyEdits = [:]
+        looseReferences = [:]
+        lostTargets = []
+        doomed = [:]
+        lastPlaces = [:]
+    }
+
+    /// Applies the journal to the context's commit once more: the commit is another one, or
+    /// intents were taken out.
+    func replay() {
+        let watched = watchedRelationships()
+        for (id, object) in changed.sorted(by: { $0.key < $1.key }) {
+            withdrawGraphEdits(of: object, id)
+        }
+        toManyEdits = [:]
+        looseReferences = [:]
+        lostTargets = []
+        doomed = [:]
+        for intent in journal.intents {
+            if has(.replayForgetsUnlinks), case .unlink = intent { continue }
+            do throws(StoreError) { try apply(intent) } catch { note(error, nil) }
+        }
+        for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
+        announce(watched)
+        forgetIfNothingIsLeft()
+    }
+
+    /// Takes out of an object what the journal put there.
+    private func withdrawGraphEdits(of object: any ManagedObject, _ id: ObjectID) {
+        if let edits = object.storage.edits {
+            for slot in object.storage.model.relationshipSlots
+            where edits.values[slot] != nil {
+                edits.values[slot] = object.isInserted ? .null : nil
+            }
+            if !object.isInserted, edits.isEmpty {
+                object.storage.edits = nil
+                object.storage.state.remove(.updated)
+            }
+        }
+        if object.storage.state.contains(.deleted), doomed[id] != nil {
+            object.storage.state.remove(.deleted)
+        }
+        if !object.hasChanges { changed[id] = nil }
+    }
+
+    /// The attributes that a deleted object was given are dropped: an edit ends with its object.
+    func dropAttributes(of object: any ManagedObject) {
+        guard !object.isInserted, let edits = object.storage.edits,
+            !has(.editsOutliveTheirDelete)
+        else { return }
+        let model = object.storage.model
+        for slot in edits.values.indices where model.properties[slot].relationship == nil {
+            edits.values[slot] = nil
+        }
+        if edits.isEmpty { object.storage.edits = nil }
+        object.storage.state.remove(.updated)
+    }
+
+    // MARK: Observation of a replay
+
+    private typealias Watched = (object: any ManagedObject, slot: Int, targets: [ObjectID])
+
+    private func watchedRelationships() -> [Watched] {
+        guard core.observes else { return [] }
+        var watched: [Watched] = []
+        for object in livingObjects where object.storage.observation != nil && !object.isDeleted {
+            for slot in object.storage.model.relationshipSlots {
+                let ids = shownTargets(object, slot)
+                watched.append((object, slot, ids))
+            }
+        }
+        return watched
+    }
+
+    private func shownTargets(_ object: any ManagedObject, _ slot: Int) -> [ObjectID] {
+        if object.storage.model.properties[slot].relationship?.isToMany == true {
+            guard
+                object.isInserted
+                    || object.storage.related?.contains(where: { $0.slot == slot })
+                        == true
+                    || toManyEdits[ToManyKey(owner: object.storage.object, slot: slot)] != nil
+            else { return [] }
+            return (try? members(of: object, slot: slot)) ?? []
+        }
+        if let edited = object.storage.edits?.values[slot] {
+            return edited.object.map { [$0] } ?? []
+        }
+        let column = object.storage.model.columns[slot]
+        return ((try? object.storage.row?.reference(column)) ?? nil).map { [$0] } ?? []
+    }
+
+    private func announce(_ watched: [Watched]) {
+        for (object, slot, targets) in watched where shownTargets(object, slot) != targets {
+            object.storage.observation?.announce(object, [slot], isBefore: true)
+            object.storage.observation?.announce(object, [slot], isBefore: false)
+        }
+    }
+}
+
+extension StoredValue {
+    /// The object that a reference leads to; nil for null.
+    var object: ObjectID? {
+        if case .reference(let id) = self { return id }
+        return nil
+    }
+}

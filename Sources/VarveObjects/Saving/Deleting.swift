@@ -1,0 +1,169 @@
+// Deleting objects: the mark at once, the rules when edits are processed (D1, D2).
+//
+// Invariants
+// - The rules themselves are the evaluator's. Here stands when they run, and what the app is told.
+// - `prepareForDeletion` runs once for each object that this context finds, before its
+//   relationships change; what it edits counts. Objects that only the newest commit shows to be
+//   reached by a cascade are deleted without it: no code of an app runs under the writer lock.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Marks an object to be deleted by the next save. Delete rules run when edits are processed:
+    /// at `save`, any fetch, or `processPendingChanges`. Unsaved values of its attributes are
+    /// dropped then. Deleting it again does nothing.
+    public func delete(_ object: some ManagedObject) { markDeleted(object) }
+
+    private func markDeleted(_ object: any ManagedObject) {
+        guard object.storage.core === core else {
+            refuse(object, nil, .deletedAcrossContexts(object))
+            return
+        }
+        guard object.storage.state.isDisjoint(with: [.deleted, .gone, .invalid]) else { return }
+        if phase == .writing {
+            refuse(object, nil, .editWhileWriting(object, nil))
+            return
+        }
+        forgetRefusals(of: object.storage.object)
+        if mark(object) { deletesToProcess.append(object.storage.object) }
+    }
+
+    /// Marks an object; false: its row cannot be read, so it is not deleted.
+    private func mark(_ object: any ManagedObject) -> Bool {
+        if !object.isInserted {
+            // Its values stay readable, and lead to what its rules reach.
+            do throws(StoreError) { try fill(object) } catch {
+                note(error, object)
+                return false
+            }
+        }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        object.storage.state.insert(.deleted)
+        noteChanged(object, object.storage.object)
+        object.storage.observation?.announce(object, nil, isBefore: false)
+        return true
+    }
+
+    private func unmark(_ object: any ManagedObject) {
+        guard object.storage.state.contains(.deleted) else { return }
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        object.storage.state.remove(.deleted)
+        if !object.hasChanges { changed[object.storage.object] = nil }
+        object.storage.observation?.announce(object, nil, isBefore: false)
+    }
+
+    /// Runs delete rules for what was deleted so far. `save` and fetches do it too.
+    public func processPendingChanges() {
+        guard hookObject == nil else { return }
+        while !deletesToProcess.isEmpty {
+            let batch = deletesToProcess
+            deletesToProcess = []
+            var marked: [any ManagedObject] = []
+            for id in batch { marked += tellAboutDeletion(of: id) }
+            for id in batch {
+                guard let object = changed[id], object.storage.state.contains(.deleted) else {
+                    continue
+                }
+                submit(.delete(object.storage.model, id), object)
+            }
+            // A hook may have taken an object out of a cascade's reach.
+            for object in marked where doomed[object.storage.object] == nil { unmark(object) }
+            endEditsOfDoomed()
+        }
+    }
+
+    /// Calls `prepareForDeletion` of an object and of all that its cascades reach; marks them.
+    private func tellAboutDeletion(of id: ObjectID) -> [any ManagedObject] {
+        guard let first = changed[id], first.storage.state.contains(.deleted) else { return [] }
+        var queue: [any ManagedObject] = [first]
+        var next = 0
+        while next < queue.count {
+            let object = queue[next]
+            next += 1
+            hookObject = object
+            object.prepareForDeletion()
+            hookObject = nil
+            for target in cascade(of: object)
+            where target.storage.state.isDisjoint(with: [.deleted, .gone, .invalid]) {
+                if mark(target) { queue.append(target) }
+            }
+        }
+        return queue
+    }
+
+    private func cascade(of object: any ManagedObject) -> [any ManagedObject] {
+        let model = object.storage.model
+        var found: [any ManagedObject] = []
+        for slot in model.relationshipSlots {
+            guard let relationship = model.properties[slot].relationship,
+                relationship.rule == .cascade, let far = schema.entity(relationship.target)
+            else { continue }
+            do throws(StoreError) {
+                for id in try targets(model, object.storage.object, slot)
+                where try isAlive(id, far) {
+                    found.append(self.object(id, far))
+                }
+            } catch {
+                note(error, object)
+            }
+        }
+        return found
+    }
+
+    /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
+    private func endEditsOfDoomed() {
+        var phantoms: Set<ObjectID> = []
+        for id in doomed.keys {
+            guard let object = changed[id] else { continue }
+            dropAttributes(of: object)
+            if object.isInserted { phantoms.insert(id) }
+        }
+        if phantoms.isEmpty { return }
+        journal.forget(phantoms, schema)
+        for (key, edit) in toManyEdits {
+            if phantoms.contains(key.owner) {
+                toManyEdits[key] = nil
+                continue
+            }
+            // Lists without inverse: nothing on the other side told them.
+            for id in phantoms where edit.says(id) == true { edit.remove(id) }
+            if edit.isEmpty { toManyEdits[key] = nil }
+        }
+        lostTargets.removeAll { phantoms.contains($0.owner) }
+        for id in phantoms {
+            guard let object = changed.removeValue(forKey: id) else { continue }
+            doomed[id] = nil
+            forgetRefusals(of: id)
+            object.storage.observation?.announce(object, nil, isBefore: true)
+            invalidate(object)
+            object.storage.observation?.announce(object, nil, isBefore: false)
+        }
+        forgetIfNothingIsLeft()
+    }
+
+    /// What an error says of deletions that a rule forbids.
+    func details(of denials: [Denial]) -> [StoreError.Detail] {
+        denials.map { denial in
+            let owner = identity(denial.model, denial.owner)
+            let target = identity(denial.far, denial.target)
+            let name = denial.model.properties[denial.slot].name
+            return StoreError.Detail(
+                code: .deleteDenied,
+                message:
+                    "\(owner) of \(denial.model.name) cannot be deleted: its \(name) leads to "
+                    + "\(target) of \(denial.far.name)",
+                place: StoreError.Place(
+                    entity: denial.model.name,
+                    attribute: name,
+                    object: owner
+                ),
+                objects: [owner, target]
+            )
+        }
+    }
+
+    func identity(_ model: EntityModel, _ id: ObjectID) -> ManagedObjectID {
+        ManagedObjectID(store: container.identity, entity: model.record.id, object: id)
+    }
+}
