@@ -3,18 +3,30 @@
 // Invariants
 // - Holding it reads nothing. `ids`, `count` and `contains` ask the relationship's index only; each
 //   member is a fault of its own (F5).
+// - Once its members were read it is a stable collection: an index that was good stays good, though
+//   the context moves on. What is changed through it shows at once; others' changes show in the
+//   one that the property gives next.
 
 import VarveBase
 import VarveRecords
 
-/// The members of a to-many relationship: a live view on its owner. Unordered ones come by object
-/// ID.
+/// The members of a to-many relationship. Unordered ones come by object ID.
+///
+/// It reads its members when they are first asked for, and stays as it was read until it is changed
+/// through this value; the owner's property gives a new one. So it may be changed while it is gone
+/// through, and a list on screen never asks for a row that is not there.
 ///
 /// Adding and removing load neither the other members nor, as far as the inverse allows, the added
 /// one.
 public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     let owner: any ManagedObject
     let slot: Int
+    private let read = ReadMembers()
+
+    init(owner: any ManagedObject, slot: Int) {
+        self.owner = owner
+        self.slot = slot
+    }
 
     private var context: ManagedObjectContext? { owner.context }
 
@@ -33,7 +45,12 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     }
 
     private var members: [ObjectID] {
-        reading([]) { context throws(StoreError) in try context.members(of: owner, slot: slot) }
+        if let known = read.ids { return known }
+        let ids = reading([]) { context throws(StoreError) in
+            try context.members(of: owner, slot: slot)
+        }
+        read.ids = ids
+        return ids
     }
 
     /// The members' IDs. Reads the relationship only, once per commit.
@@ -49,7 +66,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// How many members there are. Loads none of them.
     public var count: Int {
-        reading(0) { context throws(StoreError) in
+        if let known = read.ids { return known.count }
+        return reading(0) { context throws(StoreError) in
             try context.memberCount(of: owner, slot: slot)
         }
     }
@@ -61,16 +79,25 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// The number of members.
     public var endIndex: Int { members.count }
 
-    /// A member: a registered object or a fault.
-    public subscript(index: Int) -> Target {
-        let id = members[index]
+    /// The members, as they are when it begins.
+    public func makeIterator() -> AnyIterator<Target> {
+        var rest = members[...]
+        return AnyIterator { rest.popFirst().map(member) }
+    }
+
+    private func member(_ id: ObjectID) -> Target {
         guard let context, let model = context.container.schema.entity(of: Target.self),
             let object = context.object(id, model) as? Target
         else { preconditionFailure("the object's context is gone") }
         return object
     }
 
-    /// Whether `target` is a member. Asks the index only.
+    /// A member: a registered object or a fault.
+    public subscript(index: Int) -> Target {
+        member(members[index])
+    }
+
+    /// Whether `target` is a member now. Asks the index only.
     public func contains(_ target: Target) -> Bool {
         reading(false) { context throws(StoreError) in
             try context.isMember(target.storage.object, of: owner, slot: slot)
@@ -80,11 +107,12 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// Reads the relationship: the throwing way to do what `ids` does.
     public func load() throws {
         guard let context else { return }
-        _ = try context.members(of: owner, slot: slot)
+        read.ids = try context.members(of: owner, slot: slot)
     }
 
     /// Adds an object at the end, unless it is a member already. Loads no other member.
     public func append(_ target: Target) {
+        read.ids = nil
         context?.addMember(target, to: owner, slot: slot)
     }
 
@@ -96,11 +124,13 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// Adds an object at a position, or moves it there. The position counts in an ordered
     /// relationship only; one outside the list is its nearest end.
     public func insert(_ target: Target, at index: Int) {
+        read.ids = nil
         context?.addMember(target, to: owner, slot: slot, at: index)
     }
 
     /// Removes an object, if it is a member.
     public func remove(_ target: Target) {
+        read.ids = nil
         context?.removeMember(target, from: owner, slot: slot)
     }
 
@@ -118,9 +148,15 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         if owner.storage.model.properties[slot].relationship?.isOrdered == true {
             var seen: Set<ObjectID> = []
             let ids = targets.map { $0.storage.object }.filter { seen.insert($0).inserted }
+            read.ids = nil
             context.arrange(ids, of: owner, slot: slot)
         }
     }
+}
+
+/// The members as one `ToMany` read them.
+private final class ReadMembers {
+    var ids: [ObjectID]?
 }
 
 extension ManagedObject {
