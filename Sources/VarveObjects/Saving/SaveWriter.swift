@@ -16,6 +16,8 @@ struct SaveWriter {
     private var rulings: Rulings { plan.rulings }
 
     func write() throws {
+        // Before anything changes in the transaction that the plan's graph reads.
+        let lists = try sortedLists()
         try writeDeletions()
         for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
             try insert(object)
@@ -26,7 +28,9 @@ struct SaveWriter {
             try update(object)
         }
         try writeOthers(but: updated)
-        try writeLists()
+        for list in lists where try isThere(list.edit.owner, list.edit.model) {
+            try write(list)
+        }
     }
 
     // MARK: Rows
@@ -142,17 +146,37 @@ struct SaveWriter {
 
     // MARK: Links
 
-    private func writeLists() throws {
-        let lists = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
-        let linked = lists.filter { edit in
-            edit.model.properties[edit.slot].relationship?.isLinked ?? false
+    /// One side's edits, with all members where their places are written.
+    private struct List {
+        let edit: ToManyEdit
+        let relationship: RelationshipModel
+        let members: [ObjectID]?
+    }
+
+    private func sortedLists() throws -> [List] {
+        let edits = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
+        var lists: [List] = []
+        for edit in edits {
+            guard let relationship = edit.model.properties[edit.slot].relationship,
+                relationship.isLinked
+            else { continue }
+            var members: [ObjectID]?
+            if isOrdered(edit), !context.has(.ordersByObjectID), isPlaced(edit, relationship) {
+                members =
+                    try plan.graph?.members(edit.owner, edit.model, edit.slot)
+                    ?? context.members(edit.owner, edit.model, edit.slot)
+            }
+            lists.append(List(edit: edit, relationship: relationship, members: members))
         }
-        let sorted = linked.sorted { left, right in
-            let (first, second) = (isOrdered(left), isOrdered(right))
+        return lists.sorted { left, right in
+            let (first, second) = (isOrdered(left.edit), isOrdered(right.edit))
             if first != second { return first }
-            return (left.owner, left.slot) < (right.owner, right.slot)
+            return (left.edit.owner, left.edit.slot) < (right.edit.owner, right.edit.slot)
         }
-        for edit in sorted where try isThere(edit.owner, edit.model) { try write(edit) }
+    }
+
+    private func isPlaced(_ edit: ToManyEdit, _ relationship: RelationshipModel) -> Bool {
+        edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
     }
 
     private func isOrdered(_ edit: ToManyEdit) -> Bool {
@@ -164,26 +188,19 @@ struct SaveWriter {
         return context.doomed[id] == nil
     }
 
-    private func write(_ edit: ToManyEdit) throws {
-        guard let relationship = edit.model.properties[edit.slot].relationship,
-            let far = context.targetModel(edit.model, edit.slot)
-        else { return }
-        let entity = edit.model.record
-        let record = relationship.record
-        let isOrdered = relationship.isOrdered && !context.has(.ordersByObjectID)
-        let isPlaced =
-            edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
-        if isOrdered, isPlaced {
-            let members =
-                try plan.graph?.members(edit.owner, edit.model, edit.slot)
-                ?? context.members(edit.owner, edit.model, edit.slot)
+    private func write(_ list: List) throws {
+        let edit = list.edit
+        guard let far = context.targetModel(edit.model, edit.slot) else { return }
+        let (entity, record) = (edit.model.record, list.relationship.record)
+        if let members = list.members {
             try transaction.setOrder(entity, record, of: edit.owner, members)
             return
         }
         for id in edit.removed.sorted() {
             try transaction.removeLink(entity, record, from: edit.owner, to: id)
         }
-        let added = isOrdered ? edit.added : edit.added.sorted()
+        let keepsCalls = isOrdered(edit) && !context.has(.ordersByObjectID)
+        let added = keepsCalls ? edit.added : edit.added.sorted()
         for id in added where try isThere(id, far) {
             try transaction.addLink(entity, record, from: edit.owner, to: id)
         }
