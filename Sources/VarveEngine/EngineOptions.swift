@@ -192,8 +192,3 @@ public struct CommitChanges: Sendable {
     /// object may have.
     public var isUnknown = false
 }
-
-extension Engine {
-    /// Whether a test leaves out a step of a layer above (`Environment.leavesOut`).
-    public func leavesOut(_ step: StaticString) -> Bool { options.environment.leavesOut(step) }
-}

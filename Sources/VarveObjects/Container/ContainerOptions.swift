@@ -26,6 +26,8 @@ public struct ContainerOptions: Sendable {
     public var viewContextMergesAutomatically: Bool
     /// Told about each implicit read that failed, on the thread of the context.
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
+    /// What tests of tests leave out (docs/Testing.md).
+    package var plantedBugs: Set<PlantedObjectBug> = []
 
     /// The defaults, except where said otherwise.
     public init(

@@ -25,8 +25,6 @@ public final class PersistentContainer: Sendable {
     let feed: CommitFeed
     let workers: WorkerPool
     private let closing = Mutex<Closing>(Closing())
-    /// What a test leaves out; nothing in an app.
-    private let plantedBugs: Set<PlantedObjectBug>
     private let mergeIsScheduled = Atomic<Bool>(false)
     @MainActor private var storedViewContext: ManagedObjectContext?
 
@@ -46,7 +44,6 @@ public final class PersistentContainer: Sendable {
         self.identity = store.identity
         self.place = place
         self.options = options
-        self.plantedBugs = Set(PlantedObjectBug.allCases.filter { store.engine.leavesOut($0.step) })
         self.workers = WorkerPool(limit: options.backgroundThreads)
         self.feed = CommitFeed(
             newest: try store.snapshot().number,
@@ -418,7 +415,7 @@ public final class PersistentContainer: Sendable {
 
     /// Whether a test planted a bug.
     func has(_ bug: PlantedObjectBug) -> Bool {
-        !plantedBugs.isEmpty && plantedBugs.contains(bug)
+        !options.plantedBugs.isEmpty && options.plantedBugs.contains(bug)
     }
 
     func report(_ failure: ReadFailure) { options.onReadFailure?(failure) }

@@ -34,6 +34,10 @@ public final class ManagedObjectContext {
     @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var looseReferences: [LooseKey: Set<ObjectID>] = [:]
     var lostTargets: [LostTarget] = []
+    /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
+    var reachedByNew: [(model: EntityModel, id: ObjectID)] = []
+    /// Objects that this context deleted and, meanwhile, others too.
+    var alsoDeleted: Set<ObjectID> = []
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// Where objects with edits stood in others' lists before others deleted them.

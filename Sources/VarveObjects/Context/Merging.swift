@@ -117,6 +117,7 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: true)
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
+            alsoDeleted.insert(object.storage.object)
             object.storage.state.remove(.deleted)
             changed[object.storage.object] = nil
         }
@@ -145,7 +146,7 @@ extension ManagedObjectContext {
             let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
             object.storage.observation?.announce(object, slots, isBefore: true)
             replaceRow(row, of: object)
-            object.storage.state.remove(.gone)
+            object.storage.state.subtract([.gone, .ended])
             object.storage.observation?.announce(object, slots, isBefore: false)
         }
     }

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     // MARK: Reading
 
     /// The object that a to-one relationship leads to. Where the store may hold a reference to an
-    /// object that is gone (rule `noAction`), that reads as nil.
+    /// object that is gone, or will be (rule `noAction`), that reads as nil.
     func target(
         of object: any ManagedObject,
         slot: Int,
@@ -22,6 +22,7 @@ extension ManagedObjectContext {
         guard let relationship = model.properties[slot].relationship,
             let targetModel = container.schema.entity(relationship.target)
         else { return nil }
+        if !doomed.isEmpty, doomed[target] != nil { return nil }
         if let known = registered(target) {
             return known.storage.state.contains(.gone) ? nil : known
         }
@@ -172,7 +173,10 @@ extension ManagedObjectContext {
         var place = LinkPlace.end
         do throws(StoreError) {
             if let index, relationship.isOrdered {
-                place = try self.place(index, of: member, in: object, slot)
+                guard let found = try self.place(index, of: member, in: object, slot) else {
+                    return
+                }
+                place = found
             } else if try isMember(member, of: object, slot: slot) {
                 return
             }
@@ -183,13 +187,14 @@ extension ManagedObjectContext {
         submit(.link(model, id, slot: slot, member, place), object)
     }
 
-    /// The neighbours at a position, counted without the member that comes there.
+    /// The neighbours at a position, counted without the member that comes there; nil: it is there
+    /// already.
     private func place(
         _ index: Int,
         of member: ObjectID,
         in object: any ManagedObject,
         _ slot: Int
-    ) throws(StoreError) -> LinkPlace {
+    ) throws(StoreError) -> LinkPlace? {
         let ids = try members(of: object, slot: slot)
         let own = try isMember(member, of: object, slot: slot) ? ids.firstIndex(of: member) : nil
         let others = own == nil ? ids.count : ids.count - 1
@@ -199,6 +204,7 @@ extension ManagedObjectContext {
             return ids[place]
         }
         let place = min(max(index, 0), others)
+        if own == place, lostTargets.isEmpty { return nil }
         return .between(other(place - 1), other(place))
     }
 
@@ -230,6 +236,12 @@ extension ManagedObjectContext {
     /// Makes an ordered relationship's members come in this order.
     func arrange(_ ids: [ObjectID], of object: any ManagedObject, slot: Int) {
         guard mayEdit(object, slot) else { return }
+        do throws(StoreError) {
+            if try members(of: object, slot: slot) == ids { return }
+        } catch {
+            note(error, object)
+            return
+        }
         submit(.arrange(object.storage.model, object.storage.object, slot: slot, ids), object)
     }
 }

@@ -57,7 +57,7 @@ extension ManagedObjectContext {
             return
         }
         object.storage.row = row
-        object.storage.state.remove(.gone)
+        object.storage.state.subtract([.gone, .ended])
         container.counters.realised.add(1, ordering: .relaxed)
         if !failures.isEmpty { failures[object.storage.object] = nil }
         object.awakeFromFetch()
@@ -129,6 +129,7 @@ extension ManagedObjectContext {
         } catch {
             note(error, object)
         }
+        if changed.isEmpty { forgetIfNothingIsLeft() }
     }
 
     /// Lays a value over an object's row; takes the edit out when it is what the row has.

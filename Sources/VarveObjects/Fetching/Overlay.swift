@@ -68,15 +68,15 @@ struct OverlayResolver: RecordResolver {
     ) throws(RecordError) -> [ObjectID] {
         let model = context.container.schema.entity(entity.id)
         if let model, let slot = model.slot(named: relationship.name) {
-            let key = ToManyKey(owner: id, slot: slot)
             let isNew = context.changed[id]?.isInserted ?? false
-            if let edit = context.toManyEdits[key] {
+            if relationship.isToMany {
                 let base = isNew ? [] : try snapshot.relatedIDs(entity, relationship, of: id)
-                let ids = edit.members(over: base, commit: snapshot.number)
+                let edit = context.toManyEdits[ToManyKey(owner: id, slot: slot)]
+                let ids = edit?.members(over: base, commit: snapshot.number) ?? base
                 return context.doomed.isEmpty
                     ? ids : ids.filter { context.doomed[$0] == nil }
             }
-            if !relationship.isToMany, let object = context.changed[id] {
+            if let object = context.changed[id] {
                 let column = model.columns[slot]
                 let values = EditedValues(object: object, snapshot: snapshot)
                 guard case .reference(let target) = try values.value(column) else { return [] }
@@ -107,8 +107,7 @@ extension ManagedObjectContext {
             }
         }
         return try container.translating { () throws(RecordError) in
-            plan.looksAtOthers
-                ? try evaluated(plan, snapshot) : try overlaid(plan, snapshot)
+            try overlaid(plan, snapshot)
         }
     }
 
@@ -132,7 +131,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The store's list without the edited objects, and those that match put in at their places.
+    /// The store's list without the objects that edits reach, and those of them that match put in
+    /// at their places.
+    /// - Complexity: that of the stored list, and O(log n) for each object that edits reach.
     private func overlaid<Entity>(
         _ plan: FetchPlan<Entity>,
         _ snapshot: RecordSnapshot
@@ -145,21 +146,26 @@ extension ManagedObjectContext {
             schema: snapshot.schema
         )
         let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
-        var edited: Set<ObjectID> = []
+        let edited = try reach(PathTree(plan.query), plan.model, snapshot)
         var matching: [KeysetPosition] = []
-        for (id, object) in changed where object.storage.model === plan.model {
-            edited.insert(id)
-            if object.isDeleted { continue }
-            let values = EditedValues(object: object, snapshot: snapshot)
-            guard try filter.matches(values, resolver) else { continue }
+        for id in edited {
+            guard let values = try resolver.values(entity.id, id),
+                try filter.matches(values, resolver)
+            else { continue }
             let key = try sort.key(values, resolver)
-            if let after = plan.query.after, !sort.precedes(after, key) { continue }
-            if let before = plan.query.before, !sort.precedes(key, before) { continue }
+            if !has(.windowIgnoresTheCursor) {
+                if let after = plan.query.after, !sort.precedes(after, key) { continue }
+                if let before = plan.query.before, !sort.precedes(key, before) { continue }
+            }
             matching.append(key)
         }
         var query = plan.query
         query.offset = 0
-        query.limit = plan.query.limit.map { $0 + plan.query.offset + edited.count }
+        query.limit = plan.query.limit.map { limit in
+            let rest = plan.query.offset.addingReportingOverflow(edited.count)
+            let all = limit.addingReportingOverflow(rest.partialValue)
+            return rest.overflow || all.overflow ? Int.max : all.partialValue
+        }
         let stored = try snapshot.fetchIDs(query).filter { !edited.contains($0) }
         matching.sort { sort.precedes($0, $1) }
         // Matching objects go in from the front; each is found by halving what is left.
@@ -178,7 +184,7 @@ extension ManagedObjectContext {
             start = low
         }
         merged += stored[start...]
-        return window(merged, plan.query)
+        return plan.query.cut(merged)
     }
 
     private func storedKey<Entity>(
@@ -191,44 +197,5 @@ extension ManagedObjectContext {
             return KeysetPosition(values: [], object: id)
         }
         return try sort.key(OverlayValues.row(row, snapshot), snapshot)
-    }
-
-    /// Every object of the entity tested: where edits of other objects may change the answer.
-    private func evaluated<Entity>(
-        _ plan: FetchPlan<Entity>,
-        _ snapshot: RecordSnapshot
-    ) throws(RecordError) -> [ObjectID] {
-        let resolver = OverlayResolver(context: self, snapshot: snapshot)
-        let entity = plan.model.record
-        let filter = try CompiledPredicate(
-            plan.query.predicate,
-            entity: entity,
-            schema: snapshot.schema
-        )
-        let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
-        var ids = try snapshot.fetchIDs(RecordQuery(entity: entity.id))
-        for (id, object) in changed where object.storage.model === plan.model && object.isInserted {
-            ids.append(id)
-        }
-        var keys: [KeysetPosition] = []
-        for id in ids {
-            guard let values = try resolver.values(entity.id, id),
-                try filter.matches(values, resolver)
-            else { continue }
-            let key = try sort.key(values, resolver)
-            if let after = plan.query.after, !sort.precedes(after, key) { continue }
-            if let before = plan.query.before, !sort.precedes(key, before) { continue }
-            keys.append(key)
-        }
-        keys.sort { sort.precedes($0, $1) }
-        return window(keys.map(\.object), plan.query)
-    }
-
-    private func window(_ ids: [ObjectID], _ query: RecordQuery) -> [ObjectID] {
-        if query.before != nil, let limit = query.limit {
-            return Array(ids.dropLast(query.offset).suffix(limit))
-        }
-        let rest = ids.dropFirst(query.offset)
-        return Array(query.limit.map { rest.prefix($0) } ?? rest)
     }
 }

@@ -132,11 +132,12 @@ extension ManagedObjectContext: GraphState {
         if let object { object.storage.observation?.announce(object, [slot], isBefore: false) }
     }
 
-    func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError) {
+    func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError) {
         let object = object(id, model)
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
         doomed[id] = model
+        if let other, isUnsaved(other) { reachedByNew.append((model, id)) }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.insert(.deleted)
@@ -150,8 +151,16 @@ extension ManagedObjectContext: GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) {
+        if alsoDeleted.contains(target) || alsoDeleted.contains(id) { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
+
+    func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
+        if alsoDeleted.contains(id) { return }
+        lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: nil))
+    }
+
+    func isDoomed(_ id: ObjectID) -> Bool { !doomed.isEmpty && doomed[id] != nil }
 
     // MARK: The journal
 
@@ -214,6 +223,8 @@ extension ManagedObjectContext: GraphState {
         toManyEdits = [:]
         looseReferences = [:]
         lostTargets = []
+        alsoDeleted = []
+        reachedByNew = []
         doomed = [:]
         lastPlaces = [:]
     }

@@ -29,6 +29,17 @@ extension GraphState {
         }
     }
 
+    /// Whether an object is there to be edited. What this journal deletes is no loss.
+    private func isHome(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> Bool {
+        if try isAlive(id, model) { return true }
+        if !isDoomed(id) { noteLost(id, model, slot) }
+        return false
+    }
+
     // MARK: To-one
 
     /// A to-one relationship leads to `target`. Its inverse follows; of a one-to-one, the earlier
@@ -40,7 +51,7 @@ extension GraphState {
         to wanted: ObjectID?
     ) throws(StoreError) {
         guard let relationship = model.properties[slot].relationship,
-            let far = schema.entity(relationship.target), try isAlive(id, model)
+            let far = schema.entity(relationship.target), try isHome(id, model, slot)
         else { return }
         var target = wanted
         if let wanted, try !isAlive(wanted, far), !has(.lostTargetsAreWritten) {
@@ -79,7 +90,7 @@ extension GraphState {
         _ place: LinkPlace
     ) throws(StoreError) {
         guard let relationship = model.properties[slot].relationship,
-            let far = schema.entity(relationship.target), try isAlive(id, model)
+            let far = schema.entity(relationship.target), try isHome(id, model, slot)
         else { return }
         guard try isAlive(member, far) else {
             noteLost(member, wantedBy: id, model, slot)
@@ -111,16 +122,27 @@ extension GraphState {
         _ member: ObjectID
     ) throws(StoreError) {
         guard let relationship = model.properties[slot].relationship,
-            let far = schema.entity(relationship.target), try isAlive(id, model),
+            let far = schema.entity(relationship.target), try isHome(id, model, slot),
             try isMember(member, id, model, slot)
         else { return }
         if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
             try relate(far, member, inverse, to: nil)
             return
         }
-        try edit(id, model, slot) { (list) in list.remove(member) }
-        if let inverse = relationship.inverseSlot {
-            try edit(member, far, inverse) { (list) in list.remove(id) }
+        try remove(member, id, model, slot)
+        if let inverse = relationship.inverseSlot { try remove(id, member, far, inverse) }
+    }
+
+    private func remove(
+        _ member: ObjectID,
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) {
+        try edit(id, model, slot) { (list) throws(StoreError) in
+            list.remove(member)
+            // Placed and taken out again is as if nothing had been.
+            if list.isOnlyOrdered { list.dropOrder(over: try savedMembers(id, model, slot)) }
         }
     }
 
@@ -131,7 +153,7 @@ extension GraphState {
         _ slot: Int,
         _ ids: [ObjectID]
     ) throws(StoreError) {
-        guard try isAlive(id, model) else { return }
+        guard try isHome(id, model, slot) else { return }
         let present = try members(id, model, slot)
         let isPresent = Set(present)
         let isNamed = Set(ids)
@@ -151,7 +173,7 @@ extension GraphState {
     private func delete(_ model: EntityModel, _ id: ObjectID) throws(StoreError) {
         guard try isAlive(id, model) else { return }
         var doomed: [(model: EntityModel, id: ObjectID)] = [(model, id)]
-        try doom(id, model)
+        try doom(id, model, by: nil)
         var next = 0
         while next < doomed.count {
             let (model, id) = doomed[next]
@@ -163,7 +185,7 @@ extension GraphState {
                     let far = schema.entity(relationship.target)
                 else { continue }
                 for target in try targets(model, id, slot) where try isAlive(target, far) {
-                    try doom(target, far)
+                    try doom(target, far, by: id)
                     doomed.append((far, target))
                 }
             }

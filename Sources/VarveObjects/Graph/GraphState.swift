@@ -46,24 +46,29 @@ protocol GraphState: AnyObject {
     ) throws(StoreError)
     /// Whether an object was made here and is in no commit yet.
     func isUnsaved(_ id: ObjectID) -> Bool
-    /// The object is deleted from here on.
-    func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError)
+    /// The object is deleted from here on; by the cascade of another one, if there is one.
+    func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError)
     /// A relationship was to lead to an object that does not exist any more.
     func noteLost(_ target: ObjectID, wantedBy id: ObjectID, _ model: EntityModel, _ slot: Int)
+    /// An object whose relationship was edited does not exist any more.
+    func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int)
+    /// Whether the journal itself deleted an object.
+    func isDoomed(_ id: ObjectID) -> Bool
     /// Whether a test planted this bug (`PlantedObjectBug`).
     func has(_ bug: PlantedObjectBug) -> Bool
 }
 
-/// A relationship that wanted an object which is gone.
+/// An edit of a relationship that means nothing any more: what it leads to is gone, or its owner.
 struct LostTarget {
     let owner: ObjectID
     let model: EntityModel
     let slot: Int
-    let target: ObjectID
+    /// Nil: the owner is gone.
+    let target: ObjectID?
 }
 
 /// Steps of the object layer that tests of tests leave out (docs/Testing.md). Planted through
-/// `Environment.leavesOut`, which no app can reach.
+/// `ContainerOptions.plantedBugs`, which no app can reach.
 package enum PlantedObjectBug: CaseIterable, Sendable {
     case editsOutliveTheirDelete
     case oneSideOfAnInverse
@@ -76,27 +81,6 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case revivedWithoutLinks
     case equalMeansSwiftEqual
     case replayForgetsUnlinks
-    case conflictsOfPartnersAreMissed
     case upsertLooksBeforeUpdates
     case windowIgnoresTheCursor
-
-    /// The name that the environment is asked for.
-    package var step: StaticString {
-        switch self {
-        case .editsOutliveTheirDelete: "objects: edits end with their object"
-        case .oneSideOfAnInverse: "objects: the other side of a one-to-one follows"
-        case .ordersByObjectID: "objects: members come in the order of the app's calls"
-        case .rulesOnTheSnapshot: "objects: the journal is applied to the newest commit"
-        case .partnersAreNotDisplaced: "objects: the earlier partner of a one-to-one is free"
-        case .cascadeStopsAtTheFirstLevel: "objects: a cascade goes on to its end"
-        case .denialsAreForgotten: "objects: deny is judged"
-        case .lostTargetsAreWritten: "objects: what is gone is not related to"
-        case .revivedWithoutLinks: "objects: what comes back has its links"
-        case .equalMeansSwiftEqual: "objects: the same value is the same bytes"
-        case .replayForgetsUnlinks: "objects: removals are applied to a newer commit"
-        case .conflictsOfPartnersAreMissed: "objects: a policy holds for both sides"
-        case .upsertLooksBeforeUpdates: "objects: duplicates are looked for behind updates"
-        case .windowIgnoresTheCursor: "objects: a page of edited lists begins at its cursor"
-        }
-    }
 }

@@ -91,6 +91,9 @@ final class ToManyEdit {
         order = ids
     }
 
+    /// Whether all that may be different from the commit is the order.
+    var isOnlyOrdered: Bool { order != nil && additions.isEmpty && removed.isEmpty }
+
     /// Takes an order back that is the commit's own.
     func dropOrder(over base: [ObjectID]) {
         guard additions.isEmpty, removed.isEmpty, order == base else { return }

@@ -27,12 +27,16 @@ final class TransactionGraph: GraphState {
     /// Objects whose columns changed.
     private(set) var touched: [ObjectID: EntityModel] = [:]
     private(set) var lost: [LostTarget] = []
+    /// What the context deleted as well: nobody misses it.
+    private let deletedHere: Set<ObjectID>
 
     init(
         _ transaction: RecordTransaction,
         _ container: PersistentContainer,
-        added: [ObjectID: EntityModel]
+        added: [ObjectID: EntityModel],
+        deletedHere: Set<ObjectID>
     ) {
+        self.deletedHere = deletedHere
         self.transaction = transaction
         self.container = container
         self.schema = container.schema
@@ -177,7 +181,7 @@ final class TransactionGraph: GraphState {
         lists[key] = edit
     }
 
-    func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError) {
+    func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError) {
         guard doomedSet.insert(id).inserted else { return }
         doomed.append((model, id))
     }
@@ -188,6 +192,12 @@ final class TransactionGraph: GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) {
+        if deletedHere.contains(target) || deletedHere.contains(id) { return }
         lost.append(LostTarget(owner: id, model: model, slot: slot, target: target))
+    }
+
+    func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
+        if deletedHere.contains(id) { return }
+        lost.append(LostTarget(owner: id, model: model, slot: slot, target: nil))
     }
 }

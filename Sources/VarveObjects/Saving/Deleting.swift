@@ -121,6 +121,8 @@ extension ManagedObjectContext {
         }
         if phantoms.isEmpty { return }
         journal.forget(phantoms, schema)
+        for (model, id) in reachedByNew where !isUnsaved(id) { journal.append(.delete(model, id)) }
+        reachedByNew = []
         for (key, edit) in toManyEdits {
             if phantoms.contains(key.owner) {
                 toManyEdits[key] = nil
@@ -128,6 +130,9 @@ extension ManagedObjectContext {
             }
             // Lists without inverse: nothing on the other side told them.
             for id in phantoms where edit.says(id) == true { edit.remove(id) }
+            if edit.order != nil, let base = try? savedMembers(key.owner, edit.model, key.slot) {
+                edit.dropOrder(over: base)
+            }
             if edit.isEmpty { toManyEdits[key] = nil }
         }
         lostTargets.removeAll { phantoms.contains($0.owner) }

@@ -29,12 +29,12 @@ struct Rulings {
     var given: [ObjectID: (model: EntityModel, values: [ColumnValue])] = [:]
 
     /// The intent as it counts; nil: not at all.
-    func ruled(_ intent: Intent, missesPartners: Bool) -> Intent? {
+    func ruled(_ intent: Intent) -> Intent? {
         switch intent {
         case .delete(_, let id):
             if dropped.contains(id) { return nil }
         default:
-            for side in [intent.subject, missesPartners ? nil : intent.partner] {
+            for side in [intent.subject, intent.partner] {
                 guard let side else { continue }
                 if dropped.contains(side.owner)
                     || ignored.contains(side.owner)

@@ -74,7 +74,12 @@ struct SavePlanner {
         for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
             added[object.storage.object] = object.storage.model
         }
-        let graph = TransactionGraph(transaction, container, added: added)
+        let graph = TransactionGraph(
+            transaction,
+            container,
+            added: added,
+            deletedHere: context.alsoDeleted.union(context.doomed.keys)
+        )
         for object in changes.updated {
             let id = object.storage.object
             if rulings.revived.contains(id) {
@@ -84,12 +89,8 @@ struct SavePlanner {
         for object in changes.updated where rulings.whole.contains(object.storage.object) {
             try makeWhole(object, graph)
         }
-        let missesPartners = container.has(.conflictsOfPartnersAreMissed)
         for intent in context.journal.intents {
-            guard let ruled = rulings.ruled(intent, missesPartners: missesPartners) else {
-                continue
-            }
-            try graph.apply(ruled)
+            if let ruled = rulings.ruled(intent) { try graph.apply(ruled) }
         }
         return graph
     }
@@ -120,13 +121,22 @@ struct SavePlanner {
         let details = graph.lost.map { lost in
             let name = lost.model.properties[lost.slot].name
             let owner = context.identity(lost.model, lost.owner)
+            guard let target = lost.target else {
+                return StoreError.Detail(
+                    code: .conflict,
+                    message: "\(lost.model.name), whose \(name) was edited, was deleted by another "
+                        + "context",
+                    place: .init(entity: lost.model.name, attribute: name, object: owner),
+                    objects: [owner]
+                )
+            }
             let far = context.targetModel(lost.model, lost.slot) ?? lost.model
             return StoreError.Detail(
                 code: .conflict,
                 message: "\(lost.model.name).\(name) is to lead to a \(far.name) that another "
                     + "context deleted",
                 place: .init(entity: lost.model.name, attribute: name, object: owner),
-                objects: [owner, context.identity(far, lost.target)]
+                objects: [owner, context.identity(far, target)]
             )
         }
         throw StoreError.conflict(details)

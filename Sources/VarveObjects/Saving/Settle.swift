@@ -40,12 +40,14 @@ extension ManagedObjectContext {
                 object.storage.state.insert(.gone)
                 continue
             }
-            object.storage.state.remove(.gone)
+            object.storage.state.subtract([.gone, .ended])
             written.append(object)
         }
         for object in changes.deleted {
             object.storage.state.remove(.deleted)
-            if plan.graph == nil || isEnded(object, plan) {
+            if has(.editsOutliveTheirDelete), object.storage.edits != nil {
+                object.storage.state.insert([.gone, .updated])
+            } else if plan.graph == nil || isEnded(object, plan) {
                 object.storage.edits = nil
                 object.storage.state.insert([.gone, .ended])
             } else {
@@ -55,7 +57,9 @@ extension ManagedObjectContext {
         }
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
-        changed = [:]
+        changed =
+            has(.editsOutliveTheirDelete)
+            ? changed.filter { $0.value.storage.state.contains([.gone, .updated]) } : [:]
         forgetJournal()
         pendingBlobs = [:]
         refusals = []

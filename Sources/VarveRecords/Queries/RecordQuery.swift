@@ -80,3 +80,11 @@ public struct RecordQuery: Hashable, Sendable {
         self.before = before
     }
 }
+
+extension RecordQuery {
+    /// Cuts limit and offset out of a list that is in order and lies between the query's places: as
+    /// every answer of a store does.
+    public func cut(_ ids: [ObjectID]) -> [ObjectID] {
+        FetchWindow(limit: limit, offset: offset, after: after, before: before).cut(ids)
+    }
+}

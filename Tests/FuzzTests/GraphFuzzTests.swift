@@ -1,0 +1,35 @@
+// The fuzzer of the object layer in CI; the long run is asked for by VARVE_GRAPH_SEEDS.
+
+import Foundation
+import Testing
+import VarveObjects
+import VarveTesting
+
+@Suite("Fuzzing the object layer") struct GraphFuzzTests {
+    /// 500 runs, or as many as VARVE_GRAPH_SEEDS says, from VARVE_GRAPH_FIRST on.
+    @Test("What a context shows is what it saves")
+    func whatAContextShowsIsWhatItSaves() throws {
+        let variables = ProcessInfo.processInfo.environment
+        let count = variables["VARVE_GRAPH_SEEDS"].flatMap(UInt64.init) ?? 500
+        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
+        var findings = 0
+        for seed in first..<(first + count) {
+            do { try GraphFuzz.run(seed: seed) } catch {
+                Issue.record("\(error)")
+                findings += 1
+                if findings >= 3 { break }
+            }
+        }
+    }
+
+    /// What this fuzzer is good for: each of these bugs is found within CI's runs.
+    @Test("Planted bugs are found", arguments: PlantedObjectBug.allCases)
+    func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {
+        var options = ContainerOptions()
+        options.plantedBugs = [bug]
+        for seed in UInt64(1)...500 where GraphFuzz.finding(seed: seed, options: options) != nil {
+            return
+        }
+        Issue.record("\(bug) passes 500 runs")
+    }
+}

@@ -1,0 +1,99 @@
+// The fuzzer of the object layer: runs of random steps, and the shortest run that still fails.
+
+import VarveObjects
+import VarveTesting
+
+/// Random edits in random contexts, held against a plain model.
+enum GraphFuzz {
+    /// A run that broke a promise.
+    struct Finding: Error, CustomStringConvertible {
+        let seed: UInt64
+        let setup: UInt64
+        let steps: [UInt64]
+        let message: String
+        let script: [String]
+
+        var description: String {
+            "seed \(seed): \(message)\n  " + script.joined(separator: "\n  ")
+        }
+    }
+
+    /// One run; its steps follow from the seed.
+    /// - Throws: `Finding`, shrunk.
+    static func run(seed: UInt64, options: ContainerOptions = ContainerOptions()) throws {
+        guard let found = finding(seed: seed, options: options) else { return }
+        throw shrink(seed, found.setup, found.steps, options)
+    }
+
+    /// What the run of a seed finds, as long as it is; nil: nothing.
+    static func finding(seed: UInt64, options: ContainerOptions) -> Finding? {
+        var random = SeededRandom(seed: seed)
+        let setup = random.next()
+        let steps = (0..<(16 + Int(random.next() % 90))).map { _ in random.next() }
+        return attempt(seed, setup, steps, options)
+    }
+
+    /// The steps as they are; nil: nothing was found.
+    static func attempt(
+        _ seed: UInt64,
+        _ setup: UInt64,
+        _ steps: [UInt64],
+        _ options: ContainerOptions
+    ) -> Finding? {
+        var script: [String] = []
+        do {
+            let world = try GraphWorld(setup, options)
+            defer {
+                script = world.script
+                world.editors = []
+                try? world.container.closeNow()
+            }
+            for step in steps { try world.step(step) }
+            try world.finish()
+            return nil
+        } catch {
+            return Finding(
+                seed: seed,
+                setup: setup,
+                steps: steps,
+                message: "\(error)",
+                script: script
+            )
+        }
+    }
+
+    /// Takes steps out, many at once and then fewer, as long as something fails.
+    static func shrink(
+        _ seed: UInt64,
+        _ setup: UInt64,
+        _ steps: [UInt64],
+        _ options: ContainerOptions
+    ) -> Finding {
+        guard var best = attempt(seed, setup, steps, options) else {
+            return Finding(
+                seed: seed,
+                setup: setup,
+                steps: steps,
+                message: "it failed once and not again",
+                script: []
+            )
+        }
+        var size = max(1, steps.count / 2)
+        while size > 0 {
+            var start = 0
+            var isSmaller = false
+            while start < best.steps.count {
+                var fewer = best.steps
+                fewer.removeSubrange(start..<min(fewer.count, start + size))
+                if let found = attempt(seed, setup, fewer, options) {
+                    best = found
+                    isSmaller = true
+                } else {
+                    start += size
+                }
+            }
+            if !isSmaller || size > 1 { size /= 2 }
+        }
+        return best
+    }
+}
