@@ -39,6 +39,7 @@ extension ManagedObjectContext {
             for (object, _, _) in lost { loseRow(of: object) }
             touched = self.touched(since: older, newer, except: own)
         }
+        forgetWhatOthersDeletedToo()
         // It may have moved the context, too.
         guard let now = snapshot, newer.number > now.number else { return }
         // 2. Rows that have other values.
@@ -52,8 +53,18 @@ extension ManagedObjectContext {
             replaceRows(entity, ids, from: newer)
         }
         // 3. Edits of relationships mean something else over other rows.
-        if !journal.isEmpty { replay() }
+        if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
         announceChangedLists(watched)
+    }
+
+    /// What both sides deleted was edited for nothing. If others bring it back, it is theirs.
+    private func forgetWhatOthersDeletedToo() {
+        guard !alsoDeleted.isEmpty, !journal.isEmpty else { return }
+        let gone = alsoDeleted
+        journal.removeAll { intent in
+            if case .delete(_, let id) = intent { return gone.contains(id) }
+            return intent.subject.map { gone.contains($0.owner) } ?? false
+        }
     }
 
     private typealias Touched = (object: any ManagedObject, entity: EntityID, isDeletion: Bool)
@@ -118,7 +129,8 @@ extension ManagedObjectContext {
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted.insert(object.storage.object)
-            object.storage.state.remove(.deleted)
+            object.storage.state.subtract([.deleted, .updated])
+            object.storage.edits = nil
             changed[object.storage.object] = nil
         }
         object.storage.state.insert(.gone)

@@ -155,6 +155,10 @@ extension ManagedObjectContext: GraphState {
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
 
+    func forgetLost(_ id: ObjectID, _ slot: Int, _ target: ObjectID?) {
+        if !lostTargets.isEmpty { lostTargets.removeAll { $0.isAbout(id, slot, target) } }
+    }
+
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
         if alsoDeleted.contains(id) { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: nil))

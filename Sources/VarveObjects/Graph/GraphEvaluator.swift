@@ -53,6 +53,7 @@ extension GraphState {
         guard let relationship = model.properties[slot].relationship,
             let far = schema.entity(relationship.target), try isHome(id, model, slot)
         else { return }
+        forgetLost(id, slot, nil)
         var target = wanted
         if let wanted, try !isAlive(wanted, far), !has(.lostTargetsAreWritten) {
             noteLost(wanted, wantedBy: id, model, slot)
@@ -63,8 +64,8 @@ extension GraphState {
         try setReference(id, model, slot, target)
         guard let inverse = relationship.inverseSlot else { return }
         if relationship.inverseIsToMany {
-            if let old { try edit(old, far, inverse) { (list) in list.remove(id) } }
-            if let target { try edit(target, far, inverse) { (list) in list.add(id) } }
+            if let old { try remove(id, old, far, inverse) }
+            if let target { try add(id, target, far, inverse) }
             return
         }
         if let old, try isAlive(old, far), try reference(old, far, inverse) == id {
@@ -100,10 +101,8 @@ extension GraphState {
             if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
                 try relate(far, member, inverse, to: id)
             } else {
-                try edit(id, model, slot) { (list) in list.add(member) }
-                if let inverse = relationship.inverseSlot {
-                    try edit(member, far, inverse) { (list) in list.add(id) }
-                }
+                try add(member, id, model, slot)
+                if let inverse = relationship.inverseSlot { try add(id, member, far, inverse) }
             }
         }
         guard relationship.isOrdered, case .between = place else { return }
@@ -122,15 +121,29 @@ extension GraphState {
         _ member: ObjectID
     ) throws(StoreError) {
         guard let relationship = model.properties[slot].relationship,
-            let far = schema.entity(relationship.target), try isHome(id, model, slot),
-            try isMember(member, id, model, slot)
+            let far = schema.entity(relationship.target), try isHome(id, model, slot)
         else { return }
+        forgetLost(id, slot, member)
+        guard try isMember(member, id, model, slot) else { return }
         if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
             try relate(far, member, inverse, to: nil)
             return
         }
         try remove(member, id, model, slot)
         if let inverse = relationship.inverseSlot { try remove(id, member, far, inverse) }
+    }
+
+    private func add(
+        _ member: ObjectID,
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) {
+        try edit(id, model, slot) { (list) throws(StoreError) in
+            list.add(member)
+            // Taken out and back to its place is as if nothing had been.
+            if list.isOnlyMoved { list.dropMoves(over: try savedMembers(id, model, slot)) }
+        }
     }
 
     private func remove(
@@ -217,7 +230,7 @@ extension GraphState {
             else { continue }
             if relationship.inverseIsToMany {
                 for target in try targets(model, id, slot) where try isAlive(target, far) {
-                    try edit(target, far, inverse) { (list) in list.remove(id) }
+                    try remove(id, target, far, inverse)
                 }
                 continue
             }

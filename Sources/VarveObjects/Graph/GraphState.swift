@@ -50,6 +50,8 @@ protocol GraphState: AnyObject {
     func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError)
     /// A relationship was to lead to an object that does not exist any more.
     func noteLost(_ target: ObjectID, wantedBy id: ObjectID, _ model: EntityModel, _ slot: Int)
+    /// A later edit of the same relationship wants something else; with a target: not that one.
+    func forgetLost(_ id: ObjectID, _ slot: Int, _ target: ObjectID?)
     /// An object whose relationship was edited does not exist any more.
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int)
     /// Whether the journal itself deleted an object.
@@ -65,6 +67,11 @@ struct LostTarget {
     let slot: Int
     /// Nil: the owner is gone.
     let target: ObjectID?
+
+    /// Whether it is about a relationship; with a target, about that one only.
+    func isAbout(_ id: ObjectID, _ slot: Int, _ other: ObjectID?) -> Bool {
+        owner == id && self.slot == slot && (other == nil || other == target)
+    }
 }
 
 /// Steps of the object layer that tests of tests leave out (docs/Testing.md). Planted through

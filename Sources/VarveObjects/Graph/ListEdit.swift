@@ -101,6 +101,21 @@ final class ToManyEdit {
         cached = nil
     }
 
+    /// Whether all that was taken out of an order was added again.
+    var isOnlyMoved: Bool {
+        !removed.isEmpty && additions.count == removed.count
+            && removed.allSatisfy { additions[$0] != nil }
+    }
+
+    /// Takes everything back if what was taken out stands where it stood.
+    func dropMoves(over base: [ObjectID]) {
+        guard isOnlyMoved, members(over: base, commit: nil) == base else { return }
+        additions = [:]
+        removed = []
+        order = nil
+        cached = nil
+    }
+
     func says(_ id: ObjectID) -> Bool? {
         additions[id] != nil ? true : removed.contains(id) ? false : nil
     }

@@ -196,6 +196,10 @@ final class TransactionGraph: GraphState {
         lost.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
 
+    func forgetLost(_ id: ObjectID, _ slot: Int, _ target: ObjectID?) {
+        if !lost.isEmpty { lost.removeAll { $0.isAbout(id, slot, target) } }
+    }
+
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
         if deletedHere.contains(id) { return }
         lost.append(LostTarget(owner: id, model: model, slot: slot, target: nil))

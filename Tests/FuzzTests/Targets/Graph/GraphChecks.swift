@@ -46,11 +46,11 @@ extension GraphWorld {
         guard let expected = state.objects[id] else { return }
         let who = "\(who): \(name(id))"
         if let alpha = object as? Alpha {
-            try expect(Array(alpha.name.utf8), Array(expected.name.utf8), "\(who).name")
+            try expect(Array(alpha.name.utf8), expected.name, "\(who).name")
             try expect(alpha.number, expected.number, "\(who).number")
             try expect(alpha.code, expected.code, "\(who).code")
         } else if let beta = object as? Beta {
-            try expect(Array(beta.name.utf8), Array(expected.name.utf8), "\(who).name")
+            try expect(Array(beta.name.utf8), expected.name, "\(who).name")
             try expect(beta.number, expected.number, "\(who).number")
             try expect(beta.code, expected.code, "\(who).code")
         }
@@ -95,9 +95,11 @@ extension GraphWorld {
         for object in objects {
             var plain = ModelState.Object(kind: object is Alpha ? "A" : "B")
             if let alpha = object as? Alpha {
-                (plain.name, plain.number, plain.code) = (alpha.name, alpha.number, alpha.code)
+                (plain.name, plain.number) = (Array(alpha.name.utf8), alpha.number)
+                plain.code = alpha.code
             } else if let beta = object as? Beta {
-                (plain.name, plain.number, plain.code) = (beta.name, beta.number, beta.code)
+                (plain.name, plain.number) = (Array(beta.name.utf8), beta.number)
+                plain.code = beta.code
             }
             for relation in ModelRelation.all where relation.owner == plain.kind {
                 if relation.isMany {

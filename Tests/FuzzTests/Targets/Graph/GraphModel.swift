@@ -157,7 +157,8 @@ enum ModelEdit {
 struct ModelState {
     struct Object: Equatable {
         var kind: Character
-        var name = ""
+        /// By bytes: two spellings of a letter are two names.
+        var name: [UInt8] = []
         var number = 0
         var code: String?
         /// May lead to what is gone: only `noAction` leaves that.
@@ -227,6 +228,7 @@ struct ModelState {
 
     private mutating func relate(_ id: Int, _ name: String, _ wanted: Int?) {
         guard let relation = ModelRelation.named[name], isHome(id) else { return }
+        lost.removeAll { $0.id == id && $0.name == name }
         var target = wanted
         if let wanted, !isAlive(wanted) {
             lost.append((id, name, wanted))
@@ -289,9 +291,9 @@ struct ModelState {
     }
 
     private mutating func unlink(_ id: Int, _ name: String, _ member: Int) {
-        guard let relation = ModelRelation.named[name], isHome(id),
-            list(id, name).contains(member)
-        else { return }
+        guard let relation = ModelRelation.named[name], isHome(id) else { return }
+        lost.removeAll { $0.id == id && $0.name == name && $0.target == member }
+        guard list(id, name).contains(member) else { return }
         if let back = relation.back, !back.isMany {
             relate(member, back.name, nil)
             return

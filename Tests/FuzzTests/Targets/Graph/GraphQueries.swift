@@ -25,7 +25,7 @@ extension GraphWorld {
             request = request.sorted { [$0.number.descending, $0.name.ascending] }
             expected = stable(expected) { left, right in
                 if number(left) != number(right) { return number(left) > number(right) }
-                let names = [left, right].map { Array((state.objects[$0]?.name ?? "").utf8) }
+                let names = [left, right].map { state.objects[$0]?.name ?? [] }
                 return names[0].lexicographicallyPrecedes(names[1])
             }
         case 2 where relations.contains { $0.name == "parent" }:

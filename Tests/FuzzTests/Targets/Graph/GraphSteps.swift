@@ -87,7 +87,7 @@ extension GraphWorld {
             (object as? Beta)?.name = name
             note("\(index(editor)): \(self.name(id)).name = \(Array(name.utf8))")
             given.name =
-                stored.map { Array($0.name.utf8) == Array(name.utf8) } == true ? nil : name
+                stored?.name == Array(name.utf8) ? nil : name
         }
         if let number {
             (object as? Alpha)?.number = number
@@ -328,6 +328,12 @@ extension GraphWorld {
         editor.process()
         let dead = editor.shown.objects.filter { $0.value.isDead && newest.objects[$0.key] == nil }
         editor.endedByBoth.formUnion(dead.keys)
+        if !editor.endedByBoth.isEmpty {
+            editor.removeEdits { edit in
+                if case .delete(let id) = edit { return editor.endedByBoth.contains(id) }
+                return edit.subject.map { editor.endedByBoth.contains($0.id) } ?? false
+            }
+        }
         editor.base = newest
         editor.commit = commit
     }

@@ -114,7 +114,7 @@ struct ModelAttributes {
     var code: String??
 
     func write(_ object: inout ModelState.Object) {
-        if let name { object.name = name }
+        if let name { object.name = Array(name.utf8) }
         if let number { object.number = number }
         if let code { object.code = code }
     }
