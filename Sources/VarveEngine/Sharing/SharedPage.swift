@@ -3,6 +3,7 @@
 // Invariants
 // - Written by the holder of the writer's lock alone, after the sync of what it names.
 // - Whatever is wrong with it, nothing but freshness and time is lost.
+// - It is a regular file with one name: bytes of the page change no other file.
 
 internal import Synchronization
 internal import VarveBase
@@ -41,6 +42,14 @@ final class SharedPage: Sendable {
                 try directory.lock(name, byte: LockByte.next, kind: .shared, wait: true).release()
             }
             let file = try directory.openFile(name, mode: isReader ? .read : .readWrite)
+            do throws(IOError) {
+                // Before the first byte is written: another name may be that of anybody's file.
+                if !isReader { try file.checkOnlyName(name) }
+            } catch {
+                file.close()
+                locks?.close()
+                throw error
+            }
             // Writers must know that somebody wants to hear of commits.
             if isReader { _ = try locks?.tryLock(LockByte.reading, .shared) }
             return SharedPage(file, locks, environment)
