@@ -206,6 +206,18 @@ extension StoreError {
             )
         case .blobMissing:
             return make(.blobMissing, verify(store))
+        case .blobSwept:
+            return make(
+                .blobSwept,
+                "Open the store again to read what is there now. To follow the process that "
+                    + "writes, let this one make the lock file beside the store."
+            )
+        case .storeGone:
+            return make(
+                .storeGone,
+                "Edits stand. Write what was saved before to another place with a backup, close "
+                    + "the store, and open the one that is wanted."
+            )
         case .blobDamaged:
             return make(.blobDamaged, verify(store))
         }
