@@ -189,16 +189,11 @@ extension StoreError {
                 "Open the store again to write and to learn what is on disk; until then it can be "
                     + "read."
             )
-        case .closed:
-            return make(.closed, nil)
-        case .limitExceeded:
-            return make(.valueTooLarge, nil)
-        case .invalid:
-            return make(.invalidRequest, nil)
-        case .objectMissing:
-            return make(.objectNotFound, nil)
-        case .cancelled:
-            return make(.invalidRequest, nil)
+        case .closed: return make(.closed, nil)
+        case .limitExceeded: return make(.valueTooLarge, nil)
+        case .invalid: return make(.invalidRequest, nil)
+        case .objectMissing: return make(.objectNotFound, nil)
+        case .cancelled: return make(.invalidRequest, nil)
         case .notRetained:
             return make(
                 .invalidRequest,

@@ -86,9 +86,9 @@ final class BlobStore: Sendable {
                 throw EngineError(
                     .blobSwept,
                     "the file of blob \(reference.digest.shortName) is gone: this opening reads "
-                        + "one moment, since the store's lock file was missing and could not be made, "
-                        + "and a process that writes has not kept it; open the store again to read "
-                        + "what is there now"
+                        + "one moment, since the store's lock file was missing and could not be "
+                        + "made, and a process that writes has not kept it; open the store "
+                        + "again to read what is there now"
                 )
             case .missing(let reference):
                 throw EngineError(

@@ -31,8 +31,8 @@ extension Engine {
             .storeGone,
             "the file \(fileName) in \(directory.name) was removed or replaced while the store was "
                 + "open: nothing of this save is in the store. What was saved before is safe in "
-                + "the file that this process still has open: reads go on, and a backup writes it to "
-                + "another place. Close the store and open it again to use what is there now"
+                + "the file that this process still has open: reads go on, and a backup writes it "
+                + "to another place. Close the store and open it again to use what is there now"
         )
     }
 
