@@ -2,7 +2,8 @@
 //
 // Invariants
 // - A store that is being made has no name of its own until it is whole and on disk.
-// - Leftovers of a making that did not end are removed by who has the store alone.
+// - Leftovers of a making that did not end are removed by who has the store alone: files whose
+//   whole name is one that we give. Whatever else stands in the folder is somebody's.
 
 internal import VarveBase
 internal import VarveFormat
@@ -78,12 +79,24 @@ extension Engine {
         _ name: String,
         in directory: any StoreDirectory
     ) throws(EngineError) {
-        let prefix = name + newSuffix
         try io { () throws(IOError) in
-            for entry in try directory.list()
-            where entry.hasPrefix(prefix) && entry.utf8.count == prefix.utf8.count + 16 {
-                try directory.remove(entry)
+            for entry in try directory.list() where isTemporary(entry, of: name) {
+                do throws(IOError) { try directory.remove(entry) } catch {
+                    // We make no folders of such names.
+                    let isFolder = (try? directory.directory(entry, create: false)) != nil
+                    if !isFolder { throw error }
+                }
             }
         }
+    }
+
+    /// Whether a name is one that `temporaryName` gives, the whole of it, by its bytes: a store may
+    /// have a name that begins so.
+    static func isTemporary(_ entry: String, of name: String) -> Bool {
+        let prefix = (name + newSuffix).utf8
+        return entry.utf8.count == prefix.count + 16 && entry.utf8.starts(with: prefix)
+            && entry.utf8.dropFirst(prefix.count).allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+            }
     }
 }

@@ -179,6 +179,13 @@ public final class Engine: Sendable {
     /// for which opening it for writing is refused. Nil for a sound one.
     public var damage: EngineError? { damageAtOpening.withLock { $0 } }
 
+    /// Whether this opening shows the store as it was when it was opened and hears of no later
+    /// commit: it was opened for reading, the lock file was missing, and it could not be made.
+    /// Writers do not know of it: a blob file that they remove is `blobSwept`.
+    public var readsOneMoment: Bool {
+        isReadOnly && directory.isSharedBetweenProcesses && page == nil
+    }
+
     // MARK: Reading
 
     /// The newest commit, pinned until the snapshot goes. When another process may have written,
@@ -224,7 +231,8 @@ public final class Engine: Sendable {
     /// - Returns: what `body` returned, and the commit; nil when nothing was changed.
     /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned` (nothing
     ///   was written), `noSpace` (nothing was written), `busy` (another process writes for too
-    ///   long), `outcomeUnknown` (the engine is poisoned), `damaged`, `ioFailed`.
+    ///   long), `storeGone` (nothing is in the store), `outcomeUnknown` (the engine is poisoned),
+    ///   `damaged`, `ioFailed`.
     public func write<R>(
         author: String = "",
         durability: Durability = .full,
@@ -411,6 +419,7 @@ public final class Engine: Sendable {
     func checkWritable(_ writer: borrowing WriterState) throws(EngineError) {
         switch writer.status {
         case .closed: throw EngineError(.closed, "the store is closed")
+        case .poisoned(let cause) where cause.code == .storeGone: throw cause
         case .poisoned(let cause):
             throw EngineError(
                 .poisoned,

@@ -51,6 +51,11 @@ public struct EngineError: Error, Sendable {
         case notRetained
         /// The file of a blob is missing.
         case blobMissing
+        /// The file of a blob is gone, and a process that did not know of this reader may have
+        /// removed it.
+        case blobSwept
+        /// The store's file was removed or replaced while it was open.
+        case storeGone
         /// The content of a blob is not what its digest says.
         case blobDamaged
     }

@@ -1,7 +1,8 @@
 // Opening a store; Creation.swift makes one.
 //
 // Invariants
-// - Opening for reading takes no lock that anybody waits for and writes nothing.
+// - Opening for reading takes no lock that anybody waits for and writes nothing; it makes the lock
+//   file when that is missing.
 // - Whoever may write has the writer's lock before he reads the log.
 // - Leftovers are removed, and the log is read as after a crash, by who has the store alone. Beside
 //   others who may write, what their shared page says of the log is taken when it is complete.
@@ -177,7 +178,9 @@ extension Engine {
                     parent: directory,
                     name: name + blobSuffix,
                     environment: options.environment
-                )
+                ),
+                isKnownToWriters: !access.isReadOnly || access.page?.locks != nil
+                    || !directory.isSharedBetweenProcesses
             ),
             isReadOnly: access.isReadOnly,
             page: access.page,

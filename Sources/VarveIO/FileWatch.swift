@@ -25,7 +25,7 @@ public final class FileWatch: Sendable {
         guard events >= 0 else { return nil }
         // The path is passed as a C string for the length of the call.
         let path = "/proc/self/fd/\(descriptor)"
-        let watch = unsafe inotify_add_watch(events, path, UInt32(IN_MODIFY))
+        let watch = unsafe inotify_add_watch(events, path, UInt32(IN_MODIFY | IN_ATTRIB))
         guard watch >= 0 else {
             _ = close(events)
             return nil

@@ -133,6 +133,17 @@ public final class PosixDirectory: StoreDirectory {
     /// Any process can open what is here.
     public var isSharedBetweenProcesses: Bool { true }
 
+    /// Whether a name is still that of an open file.
+    /// - Complexity: two system calls.
+    public func isNamed(_ name: String, _ file: any StoreFile) throws(IOError) -> Bool? {
+        try FileName.check(name, "stat")
+        let open = try file.identity()
+        let named = try descriptor.use { directory throws(IOError) in
+            try SystemCalls.identity(directory, name)
+        }
+        return named?.isSameFile(as: open) ?? false
+    }
+
     /// Tells of writes to a file; nil where the system cannot.
     public func watch(_ name: String) -> FileWatch? {
         do throws(IOError) {

@@ -37,6 +37,8 @@ public protocol StoreDirectory: AnyObject, Sendable {
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory
     /// Whether other processes can open the same files.
     var isSharedBetweenProcesses: Bool { get }
+    /// Whether a name is still that of an open file; nil where nobody can change that, or tell.
+    func isNamed(_ name: String, _ file: any StoreFile) throws(IOError) -> Bool?
     /// Tells of writes to a file; nil where the system or the directory cannot.
     func watch(_ name: String) -> FileWatch?
     /// Opens a lock file for locks on several of its bytes; nil where locks belong to processes or
@@ -59,6 +61,9 @@ extension StoreDirectory {
 
     /// Whether other processes can open the same files.
     public var isSharedBetweenProcesses: Bool { false }
+
+    /// Nobody can tell.
+    public func isNamed(_ name: String, _ file: any StoreFile) throws(IOError) -> Bool? { nil }
 
     /// Tells of writes to a file; nil where the system or the directory cannot.
     public func watch(_ name: String) -> FileWatch? { nil }

@@ -71,6 +71,21 @@ public protocol StoreFile: ReadOnlyFile {
 extension StoreFile {
     /// Nobody knows.
     public func freeBytes() -> UInt64? { nil }
+    /// Refuses a file that has another name, too: what is written to it would be written there.
+    public func checkOnlyName(_ name: String) throws(IOError) {
+        let links = try identity().links
+        guard links > 1 else { return }
+        throw IOError(
+            kind: .other,
+            code: 0,
+            operation: "open",
+            name: name,
+            reason:
+                "the file has \(links) names (hard links), and what is written to it would change "
+                + "the others, too; remove this name while no process has the store open, it is "
+                + "made anew"
+        )
+    }
     /// None: whoever wants to know reads.
     public func word(at offset: FileOffset) -> MappedWord? { nil }
 }

@@ -210,6 +210,10 @@ extension StoreError.Code {
     public static let invalidCursor = Self("invalidCursor")
     /// The blob's bytes are not there.
     public static let blobMissing = Self("blobMissing")
+    /// The blob's file is gone, and a process that did not know of this reader may have removed it.
+    public static let blobSwept = Self("blobSwept")
+    /// The store's file was removed or replaced while it was open.
+    public static let storeGone = Self("storeGone")
     /// The blob's bytes are not those that were stored.
     public static let blobDamaged = Self("blobDamaged")
     /// A range outside the blob.

@@ -189,16 +189,11 @@ extension StoreError {
                 "Open the store again to write and to learn what is on disk; until then it can be "
                     + "read."
             )
-        case .closed:
-            return make(.closed, nil)
-        case .limitExceeded:
-            return make(.valueTooLarge, nil)
-        case .invalid:
-            return make(.invalidRequest, nil)
-        case .objectMissing:
-            return make(.objectNotFound, nil)
-        case .cancelled:
-            return make(.invalidRequest, nil)
+        case .closed: return make(.closed, nil)
+        case .limitExceeded: return make(.valueTooLarge, nil)
+        case .invalid: return make(.invalidRequest, nil)
+        case .objectMissing: return make(.objectNotFound, nil)
+        case .cancelled: return make(.invalidRequest, nil)
         case .notRetained:
             return make(
                 .invalidRequest,
@@ -206,6 +201,18 @@ extension StoreError {
             )
         case .blobMissing:
             return make(.blobMissing, verify(store))
+        case .blobSwept:
+            return make(
+                .blobSwept,
+                "Open the store again to read what is there now. To follow the process that "
+                    + "writes, let this one make the lock file beside the store."
+            )
+        case .storeGone:
+            return make(
+                .storeGone,
+                "Edits stand. Write what was saved before to another place with a backup, close "
+                    + "the store, and open the one that is wanted."
+            )
         case .blobDamaged:
             return make(.blobDamaged, verify(store))
         }

@@ -26,9 +26,14 @@ final class BlobStore: Sendable {
     }
 
     let files: BlobFiles
+    /// False for a reader whom no writer sees: files that it reads may go.
+    private let isKnownToWriters: Bool
     private let state = Mutex(State())
 
-    init(files: BlobFiles) { self.files = files }
+    init(files: BlobFiles, isKnownToWriters: Bool = true) {
+        self.files = files
+        self.isKnownToWriters = isKnownToWriters
+    }
 
     // MARK: Writing
 
@@ -77,6 +82,14 @@ final class BlobStore: Sendable {
             return try body()
         } catch {
             switch error {
+            case .missing(let reference) where !isKnownToWriters:
+                throw EngineError(
+                    .blobSwept,
+                    "the file of blob \(reference.digest.shortName) is gone: this opening reads "
+                        + "one moment, since the store's lock file was missing and could not be "
+                        + "made, and a process that writes has not kept it; open the store "
+                        + "again to read what is there now"
+                )
             case .missing(let reference):
                 throw EngineError(
                     .blobMissing,

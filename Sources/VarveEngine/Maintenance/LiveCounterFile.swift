@@ -3,6 +3,7 @@
 // Invariants
 // - Nothing depends on it, nothing waits for it and no failure of it fails anything: it is tried
 //   again with the next round.
+// - It is a regular file with one name, or nothing is written.
 // - It is never synced, and written at most once a second, and at the end.
 
 internal import Synchronization
@@ -82,8 +83,15 @@ final class LiveCounterFile: Sendable {
     }
 
     private func open() throws(IOError) -> any StoreFile {
-        if try directory.exists(name) { return try directory.openFile(name, mode: .readWrite) }
-        return try directory.openFile(name, mode: .createExclusive)
+        guard try directory.exists(name) else {
+            return try directory.openFile(name, mode: .createExclusive)
+        }
+        let file = try directory.openFile(name, mode: .readWrite)
+        do throws(IOError) { try file.checkOnlyName(name) } catch {
+            file.close()
+            throw error
+        }
+        return file
     }
 }
 

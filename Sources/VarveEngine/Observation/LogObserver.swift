@@ -223,12 +223,13 @@ extension Recovery {
             return (try run(), nil)
         } catch {
             guard error.code == .damaged || error.code == .newestCommitDamaged else { throw error }
-            return (try newestSound(), error)
+            let dataEnd = try scan.dataEnd()
+            let recovery = Recovery(scan: scan.bounded(dataEnd: dataEnd))
+            return (try recovery.newestSound(dataEnd), error)
         }
     }
 
-    private func newestSound() throws(EngineError) -> RecoveredLog? {
-        let dataEnd = try scan.dataEnd()
+    private func newestSound(_ dataEnd: UInt64) throws(EngineError) -> RecoveredLog? {
         var found: RecoveredLog?
         // Every later commit stands on a frame that is known to be damaged.
         var ceiling = UInt64.max
@@ -237,11 +238,10 @@ extension Recovery {
             try scan.searchBackward(from: dataEnd) { offset, header throws(EngineError) in
                 // Commit frames alone, as in `run`.
                 guard offset < ceiling, header.kind.isCommitFrame,
-                    let candidate = try scan.commit(at: FileOffset(offset)),
-                    !broken.holds(candidate)
+                    let candidate = try scan.commit(at: FileOffset(offset))
                 else { return true }
                 let chain: Chain
-                switch try self.chain(of: candidate) {
+                switch try self.chain(of: candidate, broken) {
                 case .sound(let sound): chain = sound
                 case .brokenTail(let passed):
                     broken.add(passed, of: candidate)

@@ -74,14 +74,15 @@ extension LogObserver {
         }
     }
 
-    /// The newest sound commit frame that begins below an offset; nil when there is none, or none
-    /// near enough to be looked for.
+    /// The newest sound commit frame that begins below an offset; nil when there is none, or when
+    /// the frames above it overlap more than those of any log.
     ///
     /// - Throws: `ioFailed`, `formatTooNew`.
-    /// - Complexity: O(bytes between it and the offset), at most a gigabyte.
+    /// - Complexity: O(bytes below the offset).
     public func newestCommit(below end: FileOffset) throws(EngineError) -> CommitFrame? {
         var found: CommitFrame?
         do throws(EngineError) {
+            let scan = scan.bounded(dataEnd: dataEnd)
             try scan.searchBackward(
                 from: min(end.rawValue, dataEnd)
             ) { offset, header throws(EngineError) in

@@ -5,6 +5,8 @@
 // - A commit counts only with its whole body; every step of a walk goes down the file, so a walk
 //   ends.
 // - A read error is an error, never the end of the log.
+// - A search reads each byte once. What overlaps is read again for each frame that claims it, and
+//   `cost` bounds that: whatever a file holds, opening it takes time in proportion to its bytes.
 
 internal import VarveBase
 internal import VarveFormat
@@ -26,12 +28,68 @@ struct ScannedCommit {
 struct LogScan {
     let log: LogReader
     let size: UInt64
+    /// What it has read and hashed.
+    let cost: ScanCost
+    private let readMax: UInt64
+    /// No sound frame ends behind it.
+    private let soundEnd: UInt64
 
-    /// The most bytes that a search for a frame reads backwards before it gives up.
-    static let searchBytesMax: UInt64 = 1 << 30
     static let window: UInt64 = 1 << 20
+    /// Of a frame at most so many zeros stand at its end: less than a sector of its payload's, the
+    /// padding, and a tail word that did not arrive.
+    private static let zerosMax: UInt64 = 4096
+
+    /// A scan without a limit, for walks along a chain: each step goes down the file.
+    init(log: LogReader, size: UInt64) {
+        self.init(log, size, ScanCost(), readMax: .max, soundEnd: size)
+    }
+
+    private init(
+        _ log: LogReader,
+        _ size: UInt64,
+        _ cost: ScanCost,
+        readMax: UInt64,
+        soundEnd: UInt64
+    ) {
+        self.log = log
+        self.size = size
+        self.cost = cost
+        self.readMax = readMax
+        self.soundEnd = soundEnd
+    }
+
+    /// The same for one opening, which reads what is there a few times and no more.
+    func bounded(dataEnd: UInt64) -> LogScan {
+        LogScan(
+            log,
+            size,
+            cost,
+            readMax: cost.readMax(ofLog: dataEnd - min(dataEnd, FileHeader.logStart.rawValue)),
+            soundEnd: min(size, dataEnd + Self.zerosMax)
+        )
+    }
+
+    /// Whether all of a frame may be there: behind the data there are zeros only.
+    func mayBeWhole(_ header: FrameHeader, at offset: UInt64) -> Bool {
+        header.frameLength <= soundEnd - min(soundEnd, offset)
+    }
 
     // MARK: Bytes
+
+    func read(at offset: FileOffset, count: Int) throws(EngineError) -> [UInt8] {
+        try cost.add(read: count, max: readMax)
+        return try log.read(at: offset, count: count)
+    }
+
+    /// Whether the payload in `bytes` is the one that a header names.
+    func isSound(
+        _ bytes: [UInt8],
+        _ payload: Range<Int>,
+        of header: FrameHeader
+    ) -> Bool {
+        cost.add(hashed: payload.count)
+        return FrameHash.xxh64(bytes, range: payload, seed: log.seed) == header.payloadHash
+    }
 
     /// The first offset behind the last byte that is not zero; the log's start in an empty log.
     func dataEnd() throws(EngineError) -> UInt64 {
@@ -47,7 +105,7 @@ struct LogScan {
         while end > start {
             let from = max(start, end - min(piece, end - start))
             piece = min(piece * 2, Self.window)
-            let bytes = try log.read(at: FileOffset(from), count: Int(end - from))
+            let bytes = try read(at: FileOffset(from), count: Int(end - from))
             guard bytes.count == Int(end - from) else {
                 throw EngineError(.ioFailed, "the store file became shorter while it was read")
             }
@@ -63,12 +121,13 @@ struct LogScan {
         guard offset % FrameHeader.alignment == 0, offset >= FileHeader.logStart.rawValue,
             offset < size, size - offset >= UInt64(FrameHeader.length)
         else { return nil }
-        let bytes = try log.read(at: FileOffset(offset), count: FrameHeader.length)
+        let bytes = try read(at: FileOffset(offset), count: FrameHeader.length)
         return decode(bytes, at: 0, offset: offset)
     }
 
     func decode(_ bytes: [UInt8], at position: Int, offset: UInt64) -> FrameHeader? {
         guard FrameHeader.mayStart(bytes, at: position) else { return nil }
+        cost.add(hashed: FrameHeader.length)
         do throws(FormatError) {
             let header = try FrameHeader(
                 decoding: bytes,
@@ -85,16 +144,14 @@ struct LogScan {
 
     /// The commit at an offset, or nil when there is no sound commit frame.
     func commit(at offset: FileOffset) throws(EngineError) -> ScannedCommit? {
-        guard let header = try header(at: offset.rawValue), header.kind.isCommitFrame else {
-            return nil
-        }
+        guard let header = try header(at: offset.rawValue), header.kind.isCommitFrame,
+            mayBeWhole(header, at: offset.rawValue)
+        else { return nil }
         let count = FrameHeader.length + Int(header.storedLength)
-        let bytes = try log.read(at: offset, count: count)
+        let bytes = try read(at: offset, count: count)
         guard bytes.count == count else { return nil }
         let payload = FrameHeader.length..<count
-        guard FrameHash.xxh64(bytes, range: payload, seed: log.seed) == header.payloadHash else {
-            return nil
-        }
+        guard isSound(bytes, payload, of: header) else { return nil }
         let record: CommitRecord
         let length: Int
         do throws(FormatError) {
@@ -146,8 +203,8 @@ struct LogScan {
             else { return FileOffset(position) }
             if checksPayloads {
                 let start = FileOffset(position + UInt64(FrameHeader.length))
-                let payload = try log.read(at: start, count: Int(header.storedLength))
-                guard FrameHash.xxh64(payload, seed: log.seed) == header.payloadHash else {
+                let payload = try read(at: start, count: Int(header.storedLength))
+                guard isSound(payload, payload.indices, of: header) else {
                     return FileOffset(position)
                 }
             }
@@ -170,81 +227,5 @@ struct LogScan {
         // CKPT and CLOSE repeat their commit's number; a settle may pass over absorbed ones.
         guard !steps.overflow else { return nil }
         return before
-    }
-
-    // MARK: Search
-
-    /// Offsets of frames whose header fits, newest first, below `end`, until `body` says stop.
-    ///
-    /// Looks at the tail word first; where it is torn, at every multiple of 8 going back.
-    func searchBackward(
-        from end: UInt64,
-        _ body: (UInt64, FrameHeader) throws(EngineError) -> Bool
-    ) throws(EngineError) {
-        let start = FileHeader.logStart.rawValue
-        var limit = (end + 7) & ~7
-        var budget = Self.searchBytesMax
-        while limit > start {
-            // A tail word of another length than the header's would lead past sound frames.
-            if let offset = try frame(endingAt: limit), let header = try header(at: offset),
-                offset + header.frameLength == limit
-            {
-                if try !body(offset, header) { return }
-                limit = offset
-                continue
-            }
-            let from = max(start, limit - min(Self.window, limit - start))
-            let bytes = try log.read(
-                at: FileOffset(from),
-                count: Int(min(limit + 32, size) - from)
-            )
-            var found: UInt64?
-            var offset = limit
-            while offset > from {
-                offset -= 8
-                if let header = decode(bytes, at: Int(offset - from), offset: offset) {
-                    found = offset
-                    if try !body(offset, header) { return }
-                    break
-                }
-            }
-            let read = limit - (found ?? from)
-            guard budget > read else {
-                throw .damaged("no commit in the last \(Self.searchBytesMax) bytes of the log")
-            }
-            budget -= read
-            limit = found ?? from
-        }
-    }
-
-    /// The first offset from `start` on where a header fits; `end` when there is none below it.
-    func nextHeader(from start: UInt64, to end: UInt64) throws(EngineError) -> UInt64 {
-        var from = start
-        while from < end {
-            let to = min(end, from + Self.window)
-            let bytes = try log.read(
-                at: FileOffset(from),
-                count: Int(min(to + UInt64(FrameHeader.length), size) - from)
-            )
-            for offset in stride(from: from, to: to, by: Int(FrameHeader.alignment))
-            where decode(bytes, at: Int(offset - from), offset: offset) != nil {
-                return offset
-            }
-            from = to
-        }
-        return end
-    }
-
-    /// The frame whose tail word ends exactly at `end`.
-    func frame(endingAt end: UInt64) throws(EngineError) -> UInt64? {
-        guard end >= FileHeader.logStart.rawValue + 40, end <= size else { return nil }
-        let bytes = try log.read(
-            at: FileOffset(end - UInt64(FrameHeader.tailLength)),
-            count: FrameHeader.tailLength
-        )
-        guard let length = FrameHeader.tailWord(bytes, at: 0), length >= 40,
-            length <= end - FileHeader.logStart.rawValue
-        else { return nil }
-        return end - length
     }
 }

@@ -46,10 +46,14 @@ struct Recovery {
     ///
     /// - Throws: `damaged` (a byte below a `durableEnd` is wrong), `newestCommitDamaged` (the
     ///   newest commit is all there and wrong), `ioFailed`.
-    /// - Complexity: O(bytes since the last checkpoint).
+    /// - Complexity: O(bytes since the last checkpoint); O(bytes of the log) whatever it holds.
     func run() throws(EngineError) -> RecoveredLog {
         // 1. Where the data ends.
         let dataEnd = try scan.dataEnd()
+        return try Recovery(scan: scan.bounded(dataEnd: dataEnd)).run(to: dataEnd)
+    }
+
+    private func run(to dataEnd: UInt64) throws(EngineError) -> RecoveredLog {
         // 2. The newest commit whose chain is sound down to a proven frame. A body frame is passed
         //    over: between it and the commit that it names others may stand, which a torn settle
         //    was to absorb.
@@ -79,8 +83,7 @@ struct Recovery {
             if candidate.record.flags & CommitRecord.writerFeatures != 0 {
                 writerFeatures = candidate.offset
             }
-            if broken.holds(candidate) { return true }
-            switch try chain(of: candidate) {
+            switch try chain(of: candidate, broken) {
             case .sound(let chain):
                 accepted = (candidate, chain)
                 return false
@@ -137,9 +140,10 @@ struct Recovery {
         /// By commit, a `durableEnd` that every commit from there down to the break ends above.
         private var ends: [FileOffset: FileOffset] = [:]
 
-        /// Whether the chain of a candidate is known to break before it meets a proven commit.
-        func holds(_ candidate: ScannedCommit) -> Bool {
-            ends[candidate.offset].map { candidate.record.durableEnd <= $0 } ?? false
+        /// Whether the chain of a candidate that has come to a commit is known to break before it
+        /// meets a proven one.
+        func holds(_ commit: ScannedCommit, durableEnd: FileOffset) -> Bool {
+            ends[commit.offset].map { durableEnd <= $0 } ?? false
         }
 
         mutating func add(_ passed: [FileOffset], of candidate: ScannedCommit) {
@@ -151,12 +155,20 @@ struct Recovery {
     }
 
     /// Follows the chain back to a frame that ends at or below the candidate's `durableEnd`.
-    func chain(of candidate: ScannedCommit) throws(EngineError) -> Verdict {
+    ///
+    /// - Parameter broken: what is known of chains: none of their commits is looked at again.
+    func chain(
+        of candidate: ScannedCommit,
+        _ broken: BrokenChains
+    ) throws(EngineError) -> Verdict {
         let durableEnd = candidate.record.durableEnd
         var unproven: [ScannedCommit] = []
         var commit = candidate
         // The first one was synced before the file got its name.
         while commit.end > durableEnd && !commit.isFirst {
+            if broken.holds(commit, durableEnd: durableEnd) {
+                return .brokenTail(unproven.map(\.offset))
+            }
             if let place = try scan.brokenBody(of: commit, checksPayloads: true) {
                 return place < durableEnd
                     ? .brokenBelowDurableEnd(place)
@@ -213,20 +225,27 @@ struct Recovery {
     /// up to the next 4 KiB, that an earlier recovery went round.
     private func judge(from start: UInt64, to dataEnd: UInt64) throws(EngineError) {
         var position = start
+        var window = LogWindow()
         while position < dataEnd {
             guard let header = try scan.header(at: position) else {
-                let next = try scan.nextHeader(from: position, to: dataEnd)
+                let next = try scan.nextHeader(from: position, to: dataEnd, &window)
                 try judgeHeaderless(from: position, to: next)
                 position = next
                 continue
             }
+            // The log may have gone on inside what this frame was to be.
+            let inside = position + FrameHeader.alignment
+            guard scan.mayBeWhole(header, at: position) else {
+                position = try scan.nextHeader(from: inside, to: dataEnd, &window)
+                continue
+            }
             let count = Int(header.frameLength)
-            let bytes = try scan.log.read(at: FileOffset(position), count: count)
+            let bytes = try scan.read(at: FileOffset(position), count: count)
             let payload = FrameHeader.length..<(FrameHeader.length + Int(header.storedLength))
             guard bytes.count == count else {
                 throw EngineError(.ioFailed, "the store file became shorter while it was read")
             }
-            if FrameHash.xxh64(bytes, range: payload, seed: scan.log.seed) == header.payloadHash {
+            if scan.isSound(bytes, payload, of: header) {
                 position += header.frameLength
                 continue
             }
@@ -240,8 +259,7 @@ struct Recovery {
             {
                 throw rotten(FileOffset(position), count)
             }
-            // The log may have gone on inside what this frame was to be.
-            position = try scan.nextHeader(from: position + FrameHeader.alignment, to: dataEnd)
+            position = try scan.nextHeader(from: inside, to: dataEnd, &window)
         }
     }
 
@@ -255,7 +273,7 @@ struct Recovery {
         guard let place = try scan.frame(endingAt: end), place >= start,
             end - place <= UInt64(FrameKind.delta.payloadBytesMax)
         else { return }
-        let bytes = try scan.log.read(at: FileOffset(place), count: Int(end - place))
+        let bytes = try scan.read(at: FileOffset(place), count: Int(end - place))
         if !hasMissingSector(bytes, at: place) { throw rotten(FileOffset(place), bytes.count) }
     }
 

@@ -1,7 +1,9 @@
 // What an opening needs of others before it may read or write.
 //
 // Invariants
-// - A reader is registered before it reads the log: whoever commits behind that tells it.
+// - A reader is registered before it reads the log: whoever commits behind that tells it. Where
+//   that cannot be, because the lock file is missing and may not be made, it reads one moment and
+//   says so.
 // - A writer has the turn, and nobody else writes, from before it reads the log.
 
 internal import Synchronization
@@ -35,6 +37,7 @@ struct Access {
                     directory,
                     lockName,
                     isReader: isReadOnly,
+                    mayMake: { Self.isOwn(directory, name + Engine.fileSuffix) },
                     options.environment
                 )
             } catch {
@@ -59,6 +62,14 @@ struct Access {
         }
         isBesideWriters = turn.map { !$0.isLastWriter } ?? false
         told = page?.read()
+    }
+
+    /// Whether a file is this user's: who reads another's store must not leave a lock file there
+    /// that its owner cannot open.
+    private static func isOwn(_ directory: any StoreDirectory, _ name: String) -> Bool {
+        guard let file = try? directory.openFile(name, mode: .read) else { return false }
+        defer { file.close() }
+        return (try? file.identity().isOwn) ?? false
     }
 
     /// The opening failed.

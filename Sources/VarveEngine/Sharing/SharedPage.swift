@@ -3,6 +3,7 @@
 // Invariants
 // - Written by the holder of the writer's lock alone, after the sync of what it names.
 // - Whatever is wrong with it, nothing but freshness and time is lost.
+// - It is a regular file with one name: bytes of the page change no other file.
 
 internal import Synchronization
 internal import VarveBase
@@ -25,30 +26,65 @@ final class SharedPage: Sendable {
 
     /// The lock file's bytes, or nil where no other process can be.
     ///
-    /// - Parameter isReader: a reader makes no file: without a writer there is nothing to read.
-    /// - Throws: to a writer. A reader gets nil and knows what the store file says.
+    /// - Parameter mayMake: whether a reader makes the file when it is missing. Without it no
+    ///   writer that comes later knows of him, and none tells him of commits.
+    /// - Throws: to a writer. A reader gets nil and knows what the store file says now.
     static func open(
         _ directory: any StoreDirectory,
         _ name: String,
         isReader: Bool,
+        mayMake: () -> Bool,
         _ environment: any Environment
     ) throws(IOError) -> SharedPage? {
         guard directory.isSharedBetweenProcesses else { return nil }
-        do throws(IOError) {
-            let locks = try directory.openLocks(name, isReader: isReader)
-            if !isReader, locks == nil {
-                // Makes the file.
-                try directory.lock(name, byte: LockByte.next, kind: .shared, wait: true).release()
+        guard isReader else { return try open(directory, name, isReader: false, environment) }
+        // Read-only media, or a folder that is not the reader's: the store file has to be enough.
+        for _ in 0..<8 {
+            do throws(IOError) {
+                if try !directory.exists(name) {
+                    guard mayMake() else { return nil }
+                    // Locking makes it.
+                    try directory.lock(
+                        name,
+                        byte: LockByte.reading,
+                        kind: .shared,
+                        wait: false
+                    ).release()
+                }
+                let page = try open(directory, name, isReader: true, environment)
+                // Removed meanwhile: a writer would look into another file.
+                if try page.locks?.isNamed() ?? true { return page }
+                page.close()
+            } catch {
+                return nil
             }
-            let file = try directory.openFile(name, mode: isReader ? .read : .readWrite)
-            // Writers must know that somebody wants to hear of commits.
-            if isReader { _ = try locks?.tryLock(LockByte.reading, .shared) }
-            return SharedPage(file, locks, environment)
+        }
+        return nil
+    }
+
+    private static func open(
+        _ directory: any StoreDirectory,
+        _ name: String,
+        isReader: Bool,
+        _ environment: any Environment
+    ) throws(IOError) -> SharedPage {
+        let locks = try directory.openLocks(name, isReader: isReader)
+        if !isReader, locks == nil {
+            // Makes the file.
+            try directory.lock(name, byte: LockByte.next, kind: .shared, wait: true).release()
+        }
+        let file = try directory.openFile(name, mode: isReader ? .read : .readWrite)
+        do throws(IOError) {
+            // Before the first byte is written: another name may be that of anybody's file.
+            if !isReader { try file.checkOnlyName(name) }
         } catch {
-            // Read-only media, or no writer yet: what the store file says is enough.
-            if isReader { return nil }
+            file.close()
+            locks?.close()
             throw error
         }
+        // Writers must know that somebody wants to hear of commits.
+        if isReader { _ = try locks?.tryLock(LockByte.reading, .shared) }
+        return SharedPage(file, locks, environment)
     }
 
     private init(

@@ -152,6 +152,7 @@ extension Engine {
         _ writer: inout WriterState
     ) throws(EngineError) {
         guard let follower else { return }
+        try checkExists()
         // Others would open the store through another lock file, and write.
         guard try Self.io({ () throws(IOError) in try turn.isNamed() }) else {
             throw EngineError(
@@ -174,6 +175,7 @@ extension Engine {
                 if !isKnown { try readAgain(told, &writer, &state) }
                 counters.turnsBehindOthers.add(1, ordering: .relaxed)
             }
+            try checkNamed(writer.generation.file)
             let now = published.withLock { $0.state }
             try Self.io { () throws(IOError) in
                 try turn.page.write(
@@ -225,7 +227,7 @@ extension Engine {
         maintenance?.forgetFile()
         let header = try Self.readHeader(file, fileName, isReadOnly: false)
         guard header.storeID == storeID else {
-            throw EngineError(.ioFailed, "\(fileName) is another store now")
+            throw storeGone()
         }
         let generation = Generation(
             file: file,
@@ -399,6 +401,7 @@ extension Engine {
     func hear() {
         guard let turn else { return follow() }
         if turn.isWriting {
+            lookForStore()
             heedOthers()
         } else if follower?.wantsNews.load(ordering: .relaxed) == true {
             follow()

@@ -123,8 +123,8 @@ extension Engine {
         return batch
     }
 
-    /// Step 6: one sync makes the batch durable.
-    func sync(_ batch: inout Batch) -> IOError? {
+    /// Step 6: one sync makes the batch durable, if the store's file is still the store's.
+    func sync(_ batch: inout Batch) -> EngineError? {
         guard !batch.commits.isEmpty else { return nil }
         let unsynced = batch.end.rawValue - min(batch.end, batch.progress.durableEnd).rawValue
         if unsynced <= UInt64(options.batchBytesMax), batch.company < .writers,
@@ -141,8 +141,9 @@ extension Engine {
                 nanoseconds: options.environment.monotonicNanoseconds() &- start
             )
         } catch {
-            return error
+            return EngineError(.ioFailed, error.description, cause: error)
         }
+        do throws(EngineError) { try checkNamed(batch.file) } catch { return error }
         batch.progress.raise(to: batch.end)
         batch.isSynced = true
         return nil
@@ -461,8 +462,8 @@ extension Engine {
     }
 
     /// The sync failed: nobody knows what of the batch is on disk, and who stands on it fails too.
-    func fail(_ batch: inout Batch, _ cause: IOError, _ writer: inout WriterState) {
-        let error = EngineError(.ioFailed, cause.description, cause: cause)
+    /// Or it went into a file that is not the store's any more.
+    func fail(_ batch: inout Batch, _ error: EngineError, _ writer: inout WriterState) {
         _ = poison(&writer, error)
         let handed = writer.log.handedEnd
         for commit in batch.commits + queue.takeAll() {
@@ -475,6 +476,7 @@ extension Engine {
     }
 
     private static func unknown(_ commit: QueuedCommit, _ error: EngineError) -> EngineError {
+        if error.code == .storeGone { return error }
         if commit.changes == nil {
             return EngineError(
                 .poisoned,
@@ -493,7 +495,8 @@ extension Engine {
     }
 
     private static func notWritten(_ commit: QueuedCommit, _ error: EngineError) -> EngineError {
-        EngineError(
+        if error.code == .storeGone { return error }
+        return EngineError(
             .poisoned,
             "nothing of commit \(commit.state.number.rawValue) was written: one that it stands on "
                 + "failed (\(error.message)); open the store again to write",

@@ -128,6 +128,12 @@ public final class PersistentContainer: Sendable {
         )
     }
 
+    /// Whether this container shows the store as it was when it was opened and hears of no later
+    /// save of another process: it was opened with `isReadOnly`, the file `NAME.varve-lock` was
+    /// missing, and it could not be made. Open the store again for what was saved since. A blob
+    /// that another process has let go of meanwhile throws `blobSwept`.
+    public var readsOneMoment: Bool { store.engine.readsOneMoment }
+
     private static func make(
         _ location: StoreLocation,
         place: String,

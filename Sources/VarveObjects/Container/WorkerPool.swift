@@ -3,6 +3,7 @@
 //
 // Invariants
 // - At most `limit` bodies run at once; the others wait in order.
+// - No body waits while fewer run: each has an idle thread of its own, or a new one.
 // - A thread that found no work for a while ends, so an idle container has none.
 
 import Foundation
@@ -17,14 +18,22 @@ final class WorkerPool {
 
     init(limit: Int) { self.limit = max(1, limit) }
 
+    /// Threads that wait for work.
+    var idleThreads: Int {
+        condition.lock()
+        defer { condition.unlock() }
+        return idle
+    }
+
     /// Runs `work` on a thread of the pool, behind everything that waits already.
     func submit(_ work: @escaping @Sendable () -> Void) {
         condition.lock()
         defer { condition.unlock() }
         queue.append(work)
-        if idle > 0 {
+        // A thread that was woken counts as idle until it runs, and its body as waiting.
+        if queue.count - head <= idle || threads >= limit {
             condition.signal()
-        } else if threads < limit {
+        } else {
             threads += 1
             let thread = Thread { [self] in runBodies() }
             thread.stackSize = 1 << 20
