@@ -49,10 +49,10 @@ struct RowsBeside {
     /// What a column of the row leads to: nil when the row cannot be read, or holds something else;
     /// `.some(nil)` for nothing.
     func reference(_ column: ColumnID) throws(InspectionError) -> ObjectID?? {
-        try reference(column, cursor)
+        try Self.reference(column, cursor)
     }
 
-    func reference(
+    static func reference(
         _ column: ColumnID,
         _ cursor: TreeCursor
     ) throws(InspectionError) -> ObjectID?? {

@@ -157,7 +157,7 @@ struct RelationshipWalk {
                     )
                     try found(end, fault)
                 }
-                if let position = key.position, position == before.position {
+                if !isFar, let position = key.position, position == before.position {
                     let fault = RelationshipFault.position(
                         link: key.link,
                         other: before.link,
@@ -261,12 +261,12 @@ struct RelationshipWalk {
             try step()
             hasLink = try engine { () throws(EngineError) in try links.next() }
         }
-        var rows = RowsBeside(storage, far.tree)
         try forEachEntry(far.tree) { cursor throws(InspectionError) in
             let object = try engine { () throws(EngineError) in
                 try SharedObjectIDs.object(at: cursor)
             }
-            guard let member = object, case .some(let owner) = try rows.reference(column, cursor)
+            guard let member = object,
+                case .some(let owner) = try RowsBeside.reference(column, cursor)
             else { return }
             var isListed = false
             while hasLink {
