@@ -80,6 +80,12 @@ let package = Package(
             ]
         ),
 
+        // Verifies the stores of tests; no product.
+        .target(
+            name: "StoreReferee",
+            dependencies: ["VarveInspection", "VarveEngine", "VarveIO", "VarveBase"],
+            path: "Tests/StoreReferee"
+        ),
         .testTarget(
             name: "VarveFormatTests",
             dependencies: [
@@ -90,12 +96,16 @@ let package = Package(
         .testTarget(
             name: "VarveEngineTests",
             dependencies: [
-                "VarveTesting", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
+                "StoreReferee", "VarveTesting", "VarveEngine", "VarveFormat", "VarveIO",
+                "VarveBase",
             ]
         ),
         .testTarget(
             name: "VarveRecordsTests",
-            dependencies: ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"]
+            dependencies: [
+                "StoreReferee", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO",
+                "VarveBase",
+            ]
         ),
         .testTarget(
             name: "VarveInspectionTests",
@@ -103,7 +113,9 @@ let package = Package(
         ),
         .testTarget(
             name: "VarveObjectsTests",
-            dependencies: ["VarveObjects", "VarveRecords", "VarveEngine", "VarveBase"]
+            dependencies: [
+                "StoreReferee", "VarveObjects", "VarveRecords", "VarveEngine", "VarveBase",
+            ]
         ),
         // Those of the macros' plugin: tools/macro-tests.
         .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),

@@ -191,6 +191,7 @@ extension Engine {
             nextObjectID: max(found.highWater, 1)
         )
         try engine.beginFirstTurn(durableEnd: durableEnd)
+        OpeningWitnesses.current?.opened(.directory(directory, name: name))
         return engine
     }
 

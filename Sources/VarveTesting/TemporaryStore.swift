@@ -1,5 +1,6 @@
 // A place for a store that goes when the test ends.
 public import Foundation
+import VarveEngine
 
 /// A fresh folder for one store, removed with everything in it when this object goes.
 ///
@@ -15,6 +16,8 @@ public final class TemporaryStore: Sendable {
     /// Where the store goes: a file that is not there yet.
     public let url: URL
     private let isKept: Bool
+    /// Whoever verifies the stores of the test that made this.
+    private let witness = OpeningWitnesses.current
 
     /// Makes the folder.
     /// - Parameters:
@@ -38,6 +41,7 @@ public final class TemporaryStore: Sendable {
     }
 
     deinit {
+        witness?.folderGoes(folder.path)
         guard !isKept else { return }
         // Nothing can be done about a folder that does not want to go; the system clears it later.
         try? FileManager.default.removeItem(at: folder)

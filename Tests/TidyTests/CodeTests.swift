@@ -85,6 +85,22 @@ import Testing
         }
     }
 
+    /// Stores of these tests are verified when a test ends, or their damage is said in words.
+    @Test("Suites with stores have the referee") func suitesHaveTheReferee() {
+        let targets = ["VarveObjectsTests", "VarveRecordsTests", "VarveEngineTests"]
+        var suites = 0
+        for file in Repository.tests where targets.contains(String(file.components[1])) {
+            for (number, line) in file.lines.enumerated() where line.hasPrefix("@Suite") {
+                suites += 1
+                #expect(
+                    line.contains(".verified") || line.contains(".damagesStores("),
+                    "\(file.path):\(number + 1): add .verified to the suite"
+                )
+            }
+        }
+        #expect(suites > 70)
+    }
+
     @Test("Unsafe code stands in the files of the fence") func unsafeCodeStaysInsideTheFence() {
         for file in Repository.sources where !Self.fence.contains(file.path) {
             for (number, text) in file.codeLines where Self.words(text).contains("unsafe") {

@@ -112,6 +112,11 @@ enum Repository {
         $0.path.hasPrefix("Sources/") && $0.path.hasSuffix(".swift")
     }
 
+    /// The Swift files of the library's tests.
+    static let tests = files.filter {
+        $0.path.hasPrefix("Tests/") && $0.path.hasSuffix(".swift")
+    }
+
     /// The text of one file of the repository.
     static func text(_ path: String) throws -> String {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)

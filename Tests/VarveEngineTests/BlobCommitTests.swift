@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct BlobCommitTests {
+@Suite(.verified) struct BlobCommitTests {
     private let entity = TestDelegate.entity
 
     private func bytes(_ count: Int, _ seed: UInt64) -> [UInt8] {

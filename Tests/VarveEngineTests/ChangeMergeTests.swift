@@ -6,7 +6,7 @@ import VarveFormat
 
 @testable import VarveEngine
 
-@Suite("Merged changes") struct ChangeMergeTests {
+@Suite("Merged changes", .verified) struct ChangeMergeTests {
     /// Commits as they may follow each other: what is deleted was there, what is inserted was not.
     @Test("Sets and single objects give the same", arguments: UInt64(1)...3)
     func model(seed: UInt64) {

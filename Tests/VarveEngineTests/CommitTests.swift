@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct CommitTests {
+@Suite(.verified) struct CommitTests {
     private let entity = TestDelegate.entity
 
     @Test func whatWasCommittedIsThereAfterReopening() throws {

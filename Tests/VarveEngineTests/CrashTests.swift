@@ -33,7 +33,7 @@ private struct DiskImage {
     }
 }
 
-@Suite struct CrashTests {
+@Suite(.verified) struct CrashTests {
     private static func adjust(_ options: inout EngineOptions) {
         options.nodeWeightMax = 512
         options.tailRoomMin = 4096
@@ -158,7 +158,7 @@ private struct DiskImage {
     }
 
     /// One flipped bit at every byte: the same contents, or an error, never other contents.
-    @Test func aFlippedBitIsNeverOtherData() throws {
+    @Test(.damagesStores("bits are flipped")) func aFlippedBitIsNeverOtherData() throws {
         let directory = MemoryDirectory()
         var random = SeededGenerator(21)
         var (live, next): ([UInt64], UInt64) = ([], 0)
@@ -215,7 +215,7 @@ private struct DiskImage {
     }
 
     /// Random bytes in place of the log, of pages and of whole files: errors, never traps.
-    @Test func anyBytesGiveErrors() throws {
+    @Test(.damagesStores("random bytes are written")) func anyBytesGiveErrors() throws {
         let directory = MemoryDirectory()
         var random = SeededGenerator(31)
         var (live, next): ([UInt64], UInt64) = ([], 0)

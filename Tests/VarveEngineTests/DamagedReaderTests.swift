@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct DamagedReaderTests {
+@Suite(.damagesStores("bytes of the file are changed")) struct DamagedReaderTests {
     @Test(arguments: [UInt64(201), 202])
     func aReaderSeesTheLastSoundCommit(seed: UInt64) throws {
         let directory = MemoryDirectory()

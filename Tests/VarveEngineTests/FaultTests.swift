@@ -139,7 +139,7 @@ private struct Workload {
     }
 }
 
-@Suite struct FaultTests {
+@Suite(.verified) struct FaultTests {
     /// At calls that change the disk the power goes, then again while the next opening mends what
     /// that left: the store holds the last acknowledged state, or the one that was being saved.
     @Test(arguments: [UInt64(41), 42])

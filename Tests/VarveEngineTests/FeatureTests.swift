@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct FeatureTests {
+@Suite(.verified) struct FeatureTests {
     private func directory(
         rows: UInt64,
         _ adjust: (inout CommitRecord) -> Void
@@ -52,7 +52,10 @@ import VarveIO
 
     /// Before, the commit counted as torn and was passed over: what a newer version had saved was
     /// lost at the next save of an older one.
-    @Test(arguments: [UInt32(1), 0x8000, 0x0001_0001])
+    @Test(
+        .damagesStores("a commit says that it is of a newer version"),
+        arguments: [UInt32(1), 0x8000, 0x0001_0001]
+    )
     func aFeatureThatReadersMustKnowRefusesTheStore(flags: UInt32) throws {
         let directory = try directory(rows: 3) { $0.flags = flags }
         let before = try size(directory)

@@ -10,7 +10,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Following another process") struct FollowTests {
+@Suite("Following another process", .verified) struct FollowTests {
     static let entity = TestDelegate.entity
 
     /// A folder that goes with the test.

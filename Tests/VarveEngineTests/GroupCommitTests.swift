@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Group commit") struct GroupCommitTests {
+@Suite("Group commit", .verified) struct GroupCommitTests {
     static let entity = TestDelegate.entity
 
     private static func insert(_ engine: Engine, _ object: UInt64) throws -> CommitNumber {

@@ -8,7 +8,7 @@ import VarveIO
 @testable import VarveEngine
 
 /// Stores whose hashes are right and whose contents lie: errors, never traps.
-@Suite struct HostileStoreTests {
+@Suite(.damagesStores("the files are forged")) struct HostileStoreTests {
     /// A store of pages and one CKPT with the roots that `build` returns.
     private func store(
         _ build: (inout LogWriter) -> [StoredRoot] = { _ in [] },

@@ -21,7 +21,7 @@ private final class CounterClock: Environment {
     func advance(seconds: UInt64) { nanoseconds.withLock { $0 += seconds * 1_000_000_000 } }
 }
 
-@Suite struct LiveCounterTests {
+@Suite(.verified) struct LiveCounterTests {
     private static let name = "test.varve-live"
 
     private func bytes(_ directory: any StoreDirectory) throws -> [UInt8] {

@@ -10,7 +10,7 @@ import VarveTesting
 @testable import VarveEngine
 
 /// Ways in which an acknowledged commit was once lost, or could be.
-@Suite struct LostCommitTests {
+@Suite(.verified) struct LostCommitTests {
     private let entity = TestDelegate.entity
 
     private func insert(_ engine: Engine, _ objects: ClosedRange<UInt64>) throws {
@@ -91,7 +91,8 @@ import VarveTesting
     }
 
     /// Between an unclean end and the first commit behind it lies a gap up to the next 4 KiB.
-    @Test func aBadByteInTheFirstCommitAfterAnUncleanEndIsRefused() throws {
+    @Test(.damagesStores("a byte is changed"))
+    func aBadByteInTheFirstCommitAfterAnUncleanEndIsRefused() throws {
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root)
         try insert(engine, 1...3)
@@ -131,7 +132,8 @@ import VarveTesting
     }
 
     /// The bytes of the newest commit are gone, but the half of a later one names it.
-    @Test func aCommitThatATornFrameNamesIsMissed() throws {
+    @Test(.damagesStores("a commit is taken out")) func aCommitThatATornFrameNamesIsMissed() throws
+    {
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root)
         try insert(engine, 1...3)

@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Maintenance") struct MaintenanceTests {
+@Suite("Maintenance", .verified) struct MaintenanceTests {
     static let entity = TestDelegate.entity
 
     private static func adjust(_ options: inout EngineOptions) {

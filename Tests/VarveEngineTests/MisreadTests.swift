@@ -7,7 +7,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Reads that go wrong once") struct MisreadTests {
+@Suite("Reads that go wrong once", .verified) struct MisreadTests {
     /// Found by the crash campaign: one read of the newest commit's frame returned other bytes, the
     /// frame was taken for a torn tail, and the store opened without an acknowledged commit.
     @Test(

@@ -119,7 +119,7 @@ private final class MixedLoad: Sendable {
     }
 }
 
-@Suite("Mixed load") struct MixedLoadTests {
+@Suite("Mixed load", .verified) struct MixedLoadTests {
     @Test(
         "A power cut at any call keeps what was acknowledged, and a prefix of the rest",
         arguments: [UInt64(1), 2, 3, 4],

@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Outcomes of commits") struct OutcomeTests {
+@Suite("Outcomes of commits", .verified) struct OutcomeTests {
     private static func save(
         _ engine: Engine,
         _ object: UInt64,

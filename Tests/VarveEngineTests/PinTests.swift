@@ -24,7 +24,7 @@ private final class StandingClock: Environment {
     }
 }
 
-@Suite struct PinTests {
+@Suite(.verified) struct PinTests {
     private let entity = TestDelegate.entity
 
     private struct Held {

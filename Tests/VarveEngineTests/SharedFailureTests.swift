@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Failures among savers") struct SharedFailureTests {
+@Suite("Failures among savers", .verified) struct SharedFailureTests {
     static let entity = TestDelegate.entity
 
     private static func insert(

@@ -6,7 +6,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Shared work") struct SharedWorkTests {
+@Suite("Shared work", .verified) struct SharedWorkTests {
     private final class Count: Sendable {
         let value = Atomic<Int>(0)
         func add() { value.add(1, ordering: .sequentiallyConsistent) }

@@ -8,7 +8,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Large transactions") struct SpillTests {
+@Suite("Large transactions", .verified) struct SpillTests {
     private static let entity = TestDelegate.entity
 
     private static func adjust(_ options: inout EngineOptions) {

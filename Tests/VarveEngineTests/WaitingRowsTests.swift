@@ -10,7 +10,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Rows that wait") struct WaitingRowsTests {
+@Suite("Rows that wait", .verified) struct WaitingRowsTests {
     private static let entity = TestDelegate.entity
 
     /// As a list of values, the way `contents` tells rows.

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct AggregateTests {
+@Suite(.verified) struct AggregateTests {
     /// Compares every question with the same one asked of the objects.
     private func compare(
         _ context: ManagedObjectContext,

@@ -5,7 +5,7 @@ import Observation
 import Testing
 import VarveObjects
 
-@Suite struct BackgroundTests {
+@Suite(.verified) struct BackgroundTests {
     @Test func T1_freshContextsOnOtherThreads() async throws {
         let container = try memory(ContainerOptions(backgroundThreads: 2))
         try makeItems(3, in: container)
@@ -145,7 +145,7 @@ import VarveObjects
     }
 }
 
-@Suite struct MergeTests {
+@Suite(.verified) struct MergeTests {
     @MainActor @Test func M1_theViewContextFollows() async throws {
         let container = try memory()
         let ids = try makeItems(3, in: container)
@@ -306,7 +306,7 @@ import VarveObjects
     }
 }
 
-@Suite struct IdentityTests {
+@Suite(.verified) struct IdentityTests {
     @Test func I1_I2_idsArePermanentAndNeverGivenTwice() throws {
         let folder = try TemporaryFolder()
         var ids: [Item.ID] = []
@@ -376,7 +376,7 @@ import VarveObjects
     }
 }
 
-@Suite struct PinTests {
+@Suite(.verified) struct PinTests {
     @Test func G1_G2_pinsBeginWithTheFirstReadAndEndWithTheContext() throws {
         let container = try memory()
         try makeItems(1, in: container)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct BatchRuleTests {
+@Suite(.verified) struct BatchRuleTests {
     /// Everything that a container holds, by names: two containers are compared with it.
     private func dump(_ container: PersistentContainer) throws -> [String] {
         let context = container.newContext()
@@ -199,7 +199,7 @@ import VarveObjects
     }
 }
 
-@Suite struct BulkUniquenessTests {
+@Suite(.verified) struct BulkUniquenessTests {
     /// A bulk load is checked by one walk over the index: it finds what single searches find.
     @Test func duplicatesInABulkLoadAreFound() throws {
         let container = try memory()

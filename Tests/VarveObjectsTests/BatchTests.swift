@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct BatchInsertTests {
+@Suite(.verified) struct BatchInsertTests {
     @Test func rowsAreOrdinaryObjectsAfterwards() throws {
         let container = try memory()
         let context = container.newContext()

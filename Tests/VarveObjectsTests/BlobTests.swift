@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct BlobTests {
+@Suite(.verified) struct BlobTests {
     private func files(_ folder: TemporaryFolder) -> [String] {
         let directory = folder.url.appending(path: "test.varve-blobs")
         let all = FileManager.default.enumerator(
@@ -97,7 +97,8 @@ import VarveObjects
         #expect(files(folder).isEmpty && handle == nil)
     }
 
-    @Test func E6_missingBytesFailThatValueOnly() throws {
+    @Test(.damagesStores("blob files are removed and changed"))
+    func E6_missingBytesFailThatValueOnly() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()

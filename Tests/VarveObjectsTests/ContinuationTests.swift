@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("Continuations") struct ContinuationTests {
+@Suite("Continuations", .verified) struct ContinuationTests {
     /// In functions that run on their caller's actor, Swift 6.3.1 leaves out the way back to that
     /// actor behind a continuation, when it optimises. What release builds do cannot be seen in a
     /// debug build, so this looks at the source: one function makes continuations, and it is

@@ -3,7 +3,7 @@
 import Testing
 import VarveObjects
 
-@Suite struct DeletedStaysDeletedTests {
+@Suite(.verified) struct DeletedStaysDeletedTests {
     @Test func anEditedAndDeletedObjectLeavesNothingToSave() throws {
         let container = try graph()
         let context = container.newContext()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct FaultTests {
+@Suite(.verified) struct FaultTests {
     @Test func F1_readingAPropertyLoadsTheRowOnce() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct BatchTests {
+@Suite(.verified) struct BatchTests {
     @Test func B1_B3_exactReads() throws {
         let container = try memory()
         try makeItems(420, in: container)
@@ -153,7 +153,7 @@ import VarveObjects
     }
 
     /// A damaged page costs the rows in it, not those of the batches in front of it.
-    @Test func readingAheadIntoDamage() throws {
+    @Test(.damagesStores("a leaf is overwritten")) func readingAheadIntoDamage() throws {
         let folder = try TemporaryFolder()
         let first = try folder.open()
         try makeItems(3_000, in: first)
@@ -219,7 +219,7 @@ import VarveObjects
     }
 }
 
-@Suite struct PrefetchTests {
+@Suite(.verified) struct PrefetchTests {
     private func make(_ container: PersistentContainer, _ count: Int) throws {
         let context = container.newContext()
         let folder = Folder(in: context)
@@ -315,7 +315,7 @@ import VarveObjects
     }
 }
 
-@Suite struct RequestTests {
+@Suite(.verified) struct RequestTests {
     @Test func Q1_valuesAtOnce() throws {
         let container = try memory()
         try makeItems(30, in: container)

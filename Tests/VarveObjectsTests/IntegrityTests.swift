@@ -12,7 +12,7 @@ private let namedPolicies: [(String, MergePolicy)] = [
     ("overwrite", .overwrite), ("rollback", .rollback),
 ]
 
-@Suite struct IntegrityTests {
+@Suite(.verified) struct IntegrityTests {
     /// Two contexts on the same nodes; the second one saves `theirs`, then the first tries `mine`.
     private func meet(
         _ names: String...,

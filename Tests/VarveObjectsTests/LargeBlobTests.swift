@@ -5,7 +5,7 @@ import Testing
 
 @testable import VarveObjects
 
-@Suite struct LargeBlobTests {
+@Suite(.verified) struct LargeBlobTests {
     @Test("A blob reads as it was written, on both sides of every limit")
     func blobsReadAsTheyWereWritten() throws {
         let folder = try TemporaryFolder()
@@ -100,7 +100,10 @@ import Testing
         }
     }
 
-    @Test("A changed file is an error, not other bytes, also for large blobs")
+    @Test(
+        "A changed file is an error, not other bytes, also for large blobs",
+        .damagesStores("a blob file is changed")
+    )
     func damagedBlobsAreErrors() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()

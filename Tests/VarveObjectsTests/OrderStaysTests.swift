@@ -3,7 +3,7 @@
 import Testing
 import VarveObjects
 
-@Suite struct OrderStaysTests {
+@Suite(.verified) struct OrderStaysTests {
     private func stored(
         _ container: PersistentContainer,
         _ node: Node,

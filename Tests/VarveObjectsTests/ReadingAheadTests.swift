@@ -3,7 +3,7 @@
 import Testing
 import VarveObjects
 
-@Suite("Reading ahead") struct ReadingAheadTests {
+@Suite("Reading ahead", .verified) struct ReadingAheadTests {
     private static let size = 10
     /// Twice what the row cache may keep.
     private static let budget = 40_000

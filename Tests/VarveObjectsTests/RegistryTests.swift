@@ -13,7 +13,7 @@ private final class Cargo {
 // The receiver drops it and does nothing else.
 extension Cargo: @unchecked Sendable {}
 
-@Suite struct RegistryTests {
+@Suite(.verified) struct RegistryTests {
     @Test func oneReferenceKeepsTheInstance() throws {
         let container = try memory()
         let ids = try makeItems(100, in: container)

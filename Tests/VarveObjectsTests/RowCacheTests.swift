@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct RowCacheTests {
+@Suite(.verified) struct RowCacheTests {
     @Test func R1_R9_countsAreContextsAndPinsAreFilledObjects() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
         let id = try makeItems(1, in: container)[0].objectID

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct ConflictTests {
+@Suite(.verified) struct ConflictTests {
     /// Two contexts at the same commit that both changed the same item.
     private func diverge(
         _ container: PersistentContainer,
@@ -205,7 +205,7 @@ import VarveObjects
     }
 }
 
-@Suite struct UniquenessTests {
+@Suite(.verified) struct UniquenessTests {
     private func account(
         _ context: ManagedObjectContext,
         _ email: String,
@@ -294,7 +294,7 @@ import VarveObjects
     }
 }
 
-@Suite struct DeleteTests {
+@Suite(.verified) struct DeleteTests {
     @Test func D1_nullifyAndCascade() throws {
         let container = try memory()
         let context = container.newContext()
@@ -461,7 +461,7 @@ import VarveObjects
     }
 }
 
-@Suite struct RelationshipTests {
+@Suite(.verified) struct RelationshipTests {
     @Test func oneToOneKeepsBothSides() throws {
         let container = try memory()
         let context = container.newContext()

@@ -7,7 +7,7 @@ import VarveRecords
 
 @testable import VarveObjects
 
-@Suite struct StoreErrorTests {
+@Suite(.verified) struct StoreErrorTests {
     @Test func engineErrors() {
         let table: [(EngineError.Code, StoreError.Code, String)] = [
             (.notAStore, .notAStore, "Check the path"),

@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 import VarveBase
+import VarveEngine
 import VarveObjects
 
 #if VARVE_THREAD_SANITIZER
@@ -19,12 +20,16 @@ func memory(_ options: ContainerOptions = ContainerOptions()) throws -> Persiste
 /// A folder that is removed when the test lets go of it.
 final class TemporaryFolder: Sendable {
     let url: URL
+    private let witness = OpeningWitnesses.current
     init() throws {
         url = FileManager.default.temporaryDirectory
             .appending(path: "varve-objects-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
-    deinit { try? FileManager.default.removeItem(at: url) }
+    deinit {
+        witness?.folderGoes(url.path)
+        try? FileManager.default.removeItem(at: url)
+    }
     var store: URL { url.appending(path: "test.varve") }
 
     func open(_ options: ContainerOptions = ContainerOptions()) throws -> PersistentContainer {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import VarveObjects
 
-@Suite struct ValueTests {
+@Suite(.verified) struct ValueTests {
     @Test func everyTypeSurvivesSaveAndReopening() throws {
         let folder = try TemporaryFolder()
         let id: Everything.ID

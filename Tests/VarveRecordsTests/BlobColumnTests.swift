@@ -7,7 +7,7 @@ import VarveEngine
 
 @testable import VarveRecords
 
-@Suite struct BlobColumnTests {
+@Suite(.verified) struct BlobColumnTests {
     private static func schema(_ version: UInt32, hasBlob: Bool = true) -> SchemaDescription {
         var picture = EntityDescription(
             name: "Picture",

@@ -13,7 +13,7 @@ import VarveEngine
 typealias Mutex = TracedMutex
 #endif
 
-@Suite struct ConcurrencyTests {
+@Suite(.verified) struct ConcurrencyTests {
     @Test func `Readers on several threads each see whole commits while a writer goes on`() throws {
         let store = try Cities.store(unreferencedRowBytes: 4_000)
         let city = try store.schema.require("City")

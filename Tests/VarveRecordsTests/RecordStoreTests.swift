@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveRecords
 
-@Suite struct RecordStoreTests {
+@Suite(.verified) struct RecordStoreTests {
     @Test func `A row comes back as it was written`() throws {
         let store = try Cities.store()
         let city = try store.schema.require("City")

@@ -186,6 +186,9 @@ public final class WriteTransaction {
         }
     }
 
+    /// An ID that no object ever had, for a row that this transaction adds.
+    public func newObjectID() -> ObjectID { ObjectID(objectIDs.take(1)) }
+
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
         changes[entity, default: EntityChanges()].inserted.add(object)
         // Whoever chose it himself has it for good, even if the transaction is given up.

@@ -51,8 +51,9 @@ extension StoreObserver {
     /// Writes everything that is sound into a new store, and reports the rest.
     ///
     /// Object IDs and the store's identity are kept; commit numbers begin anew. Blobs are copied
-    /// and checked. References to rows that are lost are cleared. The new store is verified before
-    /// it gets its name.
+    /// and checked. References to rows that are lost are cleared, and where the two sides of a
+    /// relationship disagree they are made to agree; both are reported. The new store is verified
+    /// before it gets its name.
     ///
     /// - Parameters:
     ///   - location: where it goes; the name must be free.
@@ -238,10 +239,12 @@ final class Salvage {
             for entity in schema.all { try askIndexes(about: entity) }
             tellDamage()
             try checkOtherTrees()
-            // 6. An ID is that of one row, and no reference leads to a row that is lost.
+            // 6. An ID is that of one row, no reference leads to a row that is lost, and both sides
+            // of every relationship agree.
             if let writer {
                 try dropSharedIDs(in: writer)
                 try clearReferences(in: writer)
+                try settleRelationships(in: writer)
             }
             report.entities = schema.all.compactMap { damage.counts[$0.id] }.filter {
                 $0.kept + $0.lost + $0.unnamed > 0

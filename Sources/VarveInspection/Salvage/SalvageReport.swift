@@ -131,6 +131,11 @@ public struct SalvageReport: Hashable, Sendable {
     public var clearedReferences: [String] = []
     /// How many those are.
     public var clearedCount: UInt64 = 0
+    /// Relationships whose sides did not agree, each with what was done:
+    /// "Node:3.next leads to Node:2, whose previous leads to Node:1: cleared".
+    public var settledRelationships: [String] = []
+    /// How many those are.
+    public var settledCount: UInt64 = 0
     /// Entries that the lists leave out.
     public var leftOut: UInt64 = 0
     /// What else is worth knowing.
@@ -139,7 +144,8 @@ public struct SalvageReport: Hashable, Sendable {
     /// Whether the new store has everything that the damaged one had.
     public var isWhole: Bool {
         isComplete && !isOlder && lostCommits.isEmpty && lostRows.isEmpty && lostValues.isEmpty
-            && clearedCount == 0 && entities.allSatisfy { $0.lost == 0 && $0.unnamed == 0 }
+            && clearedCount == 0 && settledCount == 0
+            && entities.allSatisfy { $0.lost == 0 && $0.unnamed == 0 }
     }
 
     mutating func add<T>(_ item: T, to list: WritableKeyPath<SalvageReport, [T]>) {
@@ -178,7 +184,9 @@ extension SalvageReport {
             ("lostRows", .array(lostRows.map(\.json))),
             ("lostValues", .array(lostValues.map(\.json))),
             ("clearedReferences", .array(clearedReferences.map { .string($0) })),
-            ("cleared", .uint(clearedCount)), ("leftOut", .uint(leftOut)),
+            ("cleared", .uint(clearedCount)),
+            ("settledRelationships", .array(settledRelationships.map { .string($0) })),
+            ("settled", .uint(settledCount)), ("leftOut", .uint(leftOut)),
             ("notes", .array(notes.map { .string($0) })),
         ])
     }
@@ -302,6 +310,9 @@ extension SalvageReport {
         }
         if lostValues.count > 20 { line("lost", "\(lostValues.count - 20) more values") }
         if clearedCount > 0 { line("cleared", "\(clearedCount) references to lost rows") }
+        if settledCount > 0 {
+            line("settled", "\(settledCount) relationships whose two sides did not agree")
+        }
         if leftOut > 0 { line("left out", "\(leftOut) entries of the report") }
         if !isComplete { line("incomplete", "a limit was reached") }
         for note in notes.prefix(20) { line("note", Spelling.escaped(note)) }

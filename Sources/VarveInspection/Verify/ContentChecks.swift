@@ -38,8 +38,10 @@ struct ContentChecks {
     private var rowsAreWhole = true
 
     static let objectsMax = 1000
-    private static let entriesPerCall: UInt64 = 4096
+    static let entriesPerCall: UInt64 = 4096
     private var entries: UInt64 = 0
+    /// Indexes that do not say what the rows say.
+    private(set) var wrongIndexes: Set<TreeID> = []
 
     init(
         observer: StoreObserver,
@@ -80,11 +82,10 @@ struct ContentChecks {
                 let names = entity.indexes.map { TreeNames.name(of: $0, entity) }
                 report.notChecked.append("against those rows: " + names.joined(separator: ", "))
             }
-            for relationship in entity.relationships where report.isComplete {
-                try checkReferences(relationship, entity)
-            }
             try nameHiddenObjects(entity)
         }
+        // Behind all indexes, which relationships are read by.
+        try checkRelationships()
         try checkBlobFiles()
     }
 
@@ -351,6 +352,7 @@ struct ContentChecks {
         }
         report.indexEntries += found.count
         guard goesOn(), found != expected else { return }
+        wrongIndexes.insert(tree)
         try explain(tree, entity)
     }
 
@@ -419,65 +421,6 @@ struct ContentChecks {
             return []
         }
         return keys
-    }
-
-    // MARK: Relationships
-
-    /// Walks the index of a relationship and the rows it leads to side by side.
-    private mutating func checkReferences(
-        _ relationship: RecordRelationship,
-        _ entity: RecordEntity
-    ) throws(InspectionError) {
-        let name = "\(entity.name).\(relationship.name)"
-        let index: TreeID
-        switch relationship.storage {
-        case .column(_, let tree): index = tree
-        case .link(let link): index = link.otherIndex
-        case .inverseColumn: return
-        }
-        guard let target = snapshot.schema.entity(relationship.target) else {
-            report.add(problem(name, "it leads to an entity that is not in the schema"))
-            return
-        }
-        guard damagedTrees[index] == nil, damagedTrees[target.tree] == nil else {
-            report.notChecked.append("objects that \(name) leads to")
-            return
-        }
-        let inverse = relationship.inverse.flatMap { target.relationship(named: $0) }
-        var row: ObjectID?
-        var dangling: [String] = []
-        var count = 0
-        try observer.forEachEntry(index, of: storage) { cursor throws(InspectionError) in
-            try countEntry()
-            var reader = ByteReader(cursor.key, place: "index \(name)")
-            let part: KeyPart
-            do throws(FormatError) { part = try KeyCoding.decode(&reader) } catch { return }
-            guard case .value(.reference(let wanted)) = part else { return }
-            if row.map({ $0 < wanted }) ?? true {
-                let next = try SharedObjectIDs.first(in: target.tree, from: wanted, of: storage)
-                row = next ?? ObjectID(.max)
-            }
-            guard row != wanted else { return }
-            count += 1
-            if dangling.count < Self.objectsMax {
-                dangling.append(names.object(target.id, wanted))
-            }
-        }
-        guard count > 0, goesOn() else { return }
-        if inverse.map({ $0.deleteRule != .noAction }) ?? false {
-            report.add(
-                problem(
-                    name,
-                    "\(count) times it leads to an object that is not there",
-                    objects: dangling
-                )
-            )
-        } else {
-            report.notes.append(
-                "\(name) leads \(count) times to an object that is not there, as \(dangling[0]); "
-                    + "nothing clears it when that object is deleted"
-            )
-        }
     }
 
     // MARK: What a damaged leaf held

@@ -10,7 +10,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite struct BackupTests {
+@Suite(.verified) struct BackupTests {
     private static func open(_ directory: any StoreDirectory) throws -> Engine {
         try CompactionTests.open(directory, .all)
     }

@@ -8,7 +8,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct BlobFilesTests {
+@Suite(.verified) struct BlobFilesTests {
     private func withDirectories(_ body: (any StoreDirectory) throws -> Void) throws {
         try body(MemoryDirectory())
         let path =

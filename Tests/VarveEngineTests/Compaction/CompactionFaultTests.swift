@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite struct CompactionFaultTests {
+@Suite(.verified) struct CompactionFaultTests {
     private static func open(_ disk: SimulatedDisk, _ retention: Retention) throws -> Engine {
         try CompactionTests.open(disk.root, retention)
     }

@@ -7,7 +7,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("The name of a compacted file") struct CompactionNameTests {
+@Suite("The name of a compacted file", .verified) struct CompactionNameTests {
     /// Found by the crash campaign. The compacted file ends with a CLOSE frame, so the next opening
     /// took the store for one that was closed well and did not sync the directory: commits were
     /// acknowledged in a file whose name a power cut took away.

@@ -9,7 +9,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct CompactionTests {
+@Suite(.verified) struct CompactionTests {
     static func open(
         _ directory: any StoreDirectory,
         _ retention: Retention,

@@ -9,7 +9,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct SpaceTests {
+@Suite(.verified) struct SpaceTests {
     /// Frames of all pages, large values and small blobs of a state that is all in pages.
     private static func counted(_ state: StoreState) throws -> UInt64 {
         var bytes: UInt64 = 0

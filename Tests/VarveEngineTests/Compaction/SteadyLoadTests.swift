@@ -9,7 +9,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct SteadyLoadTests {
+@Suite(.verified) struct SteadyLoadTests {
     private static func adjust(_ options: inout EngineOptions) {
         RandomHistory.adjust(&options)
         options.compactedLeafBytes = 1 << 10

@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct HistoryTests {
+@Suite(.verified) struct HistoryTests {
     @Test(arguments: [UInt64(61), 62])
     func everyCommitCanBeSeenAsItWas(seed: UInt64) throws {
         let directory = MemoryDirectory()

@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Forged trees") struct ForgedTreeTests {
+@Suite("Forged trees", .verified) struct ForgedTreeTests {
     /// Different short keys in order.
     private static func keys(
         _ random: inout SeededGenerator,

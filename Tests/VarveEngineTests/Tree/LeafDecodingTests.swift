@@ -8,7 +8,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite struct LeafDecodingTests {
+@Suite(.verified) struct LeafDecodingTests {
     private let tree = TreeID(7)
     private let seed: UInt64 = 99
 

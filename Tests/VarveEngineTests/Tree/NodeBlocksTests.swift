@@ -9,7 +9,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Blocks of nodes") struct NodeBlocksTests {
+@Suite("Blocks of nodes", .verified) struct NodeBlocksTests {
     /// Nodes of all sizes on several threads, each filled with what only it has.
     @Test("Nodes keep their bytes while others come and go")
     func nodesKeepTheirBytes() {

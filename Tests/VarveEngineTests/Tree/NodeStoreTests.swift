@@ -8,7 +8,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct NodeStoreTests {
+@Suite(.verified) struct NodeStoreTests {
     private let entity = TestDelegate.entity
 
     /// What row `object` holds after `round` rounds of updates, each of which changes the objects

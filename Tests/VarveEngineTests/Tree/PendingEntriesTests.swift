@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Sorted index entries") struct PendingEntriesTests {
+@Suite("Sorted index entries", .verified) struct PendingEntriesTests {
     private static func key(_ random: inout SeededGenerator, _ alphabet: UInt8) -> [UInt8] {
         let length = Int.random(in: 1...14, using: &random)
         return (0..<length).map { _ in UInt8.random(in: 0...alphabet, using: &random) * 36 }

@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite struct ScanTests {
+@Suite(.verified) struct ScanTests {
     private let entity = TestDelegate.entity
     private let count: UInt64 = 4_000
 
@@ -254,7 +254,9 @@ import VarveIO
     }
 
     /// A leaf that cannot be read is told when the scan gets there: the rows before it are lent.
-    @Test(arguments: [1, 2]) func damageIsToldWhereItIs(threads: Int) throws {
+    @Test(.damagesStores("a leaf is overwritten"), arguments: [1, 2]) func damageIsToldWhereItIs(
+        threads: Int
+    ) throws {
         let directory = MemoryDirectory()
         var damaged = PageAddress?.none
         var first: UInt64 = 0

@@ -27,7 +27,7 @@ private final class EmptyFile: ReadOnlyFile {
     func close() {}
 }
 
-@Suite struct TreeTests {
+@Suite(.verified) struct TreeTests {
     /// A node of a tree in memory, and all that it leads to.
     private static func nodes(below node: TreeNode?) -> [TreeNode] {
         guard let node else { return [] }

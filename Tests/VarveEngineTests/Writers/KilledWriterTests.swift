@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Writing processes that die") struct KilledWriterTests {
+@Suite("Writing processes that die", .verified) struct KilledWriterTests {
     private struct System {
         let disk = SimulatedDisk()
         let table = SimulatedLockTable()

@@ -67,13 +67,17 @@ func adjustSmall(_ options: inout EngineOptions) {
 /// A folder that goes with the test; each opening in it is a process as far as locks go.
 final class WritersFolder {
     let path: String
+    private let witness = OpeningWitnesses.current
     init() throws {
         path =
             FileManager.default.temporaryDirectory
             .appendingPathComponent("varve-writers-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        witness?.folderGoes(path)
+        try? FileManager.default.removeItem(atPath: path)
+    }
     func open(
         _ mode: StoreOpenMode = .createIfMissing,
         _ adjust: (inout EngineOptions) -> Void = { _ in }

@@ -10,7 +10,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Processes of the system that write") struct RealProcessTests {
+@Suite("Processes of the system that write", .verified) struct RealProcessTests {
     private struct Row: Hashable {
         var id: UInt64
         var text: String

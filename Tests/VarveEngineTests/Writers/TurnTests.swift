@@ -10,7 +10,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("The edges of turns") struct TurnTests {
+@Suite("The edges of turns", .verified) struct TurnTests {
     static let entity = TestDelegate.entity
 
     /// Tells the test of commits before they can be seen.

@@ -8,7 +8,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Writing processes in turn") struct WritersTests {
+@Suite("Writing processes in turn", .verified) struct WritersTests {
     static let entity = TestDelegate.entity
 
     @Test("Each batch stands on the newest of all", arguments: [UInt64(1), 2, 3])

@@ -5,7 +5,7 @@ import VarveBase
 
 @testable import VarveRecords
 
-@Suite struct IndexKeysTests {
+@Suite(.verified) struct IndexKeysTests {
     private func key(_ value: StoredValue, _ term: RecordIndex.Term) -> ([UInt8], Bool) {
         var key: [UInt8] = [7]
         let isCut = IndexKeys.append(value, term, to: &key)

@@ -6,7 +6,7 @@ import VarveEngine
 
 @testable import VarveRecords
 
-@Suite struct UniqueConstraintTests {
+@Suite(.verified) struct UniqueConstraintTests {
     private static let schema = SchemaDescription(
         version: 1,
         entities: [

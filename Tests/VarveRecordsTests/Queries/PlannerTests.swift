@@ -6,7 +6,7 @@ import VarveEngine
 
 @testable import VarveRecords
 
-@Suite struct PlannerTests {
+@Suite(.verified) struct PlannerTests {
     private struct World {
         let store: RecordStore
         let city: RecordEntity

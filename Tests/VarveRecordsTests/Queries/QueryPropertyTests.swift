@@ -6,7 +6,7 @@ import VarveEngine
 
 @testable import VarveRecords
 
-@Suite struct QueryPropertyTests {
+@Suite(.verified) struct QueryPropertyTests {
     /// The cities with more indexes: descending columns, texts that are cut, one that only covers a
     /// part.
     private static let schema: SchemaDescription = {

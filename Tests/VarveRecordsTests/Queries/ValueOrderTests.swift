@@ -6,7 +6,7 @@ import VarveFormat
 
 @testable import VarveRecords
 
-@Suite struct ValueOrderTests {
+@Suite(.verified) struct ValueOrderTests {
     private static func values(_ random: inout SeededGenerator) -> [[StoredValue]] {
         func some<Value>(_ count: Int, _ body: (inout SeededGenerator) -> Value) -> [Value] {
             (0..<count).map { _ in body(&random) }

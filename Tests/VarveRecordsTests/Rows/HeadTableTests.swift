@@ -4,7 +4,7 @@ import VarveBase
 
 @testable import VarveRecords
 
-@Suite("Table of heads") struct HeadTableTests {
+@Suite("Table of heads", .verified) struct HeadTableTests {
     @Test("Random changes leave the same heads as in a dictionary", arguments: 1...8)
     func model(_ seed: UInt64) {
         var random = SeededGenerator(seed)

@@ -6,7 +6,7 @@ import VarveEngine
 
 @testable import VarveRecords
 
-@Suite struct RowCacheTests {
+@Suite(.verified) struct RowCacheTests {
     private func world(
         _ count: Int,
         budget: Int = 8 << 20

@@ -6,7 +6,7 @@ import VarveFormat
 
 @testable import VarveRecords
 
-@Suite struct RowReadingTests {
+@Suite(.verified) struct RowReadingTests {
     /// Rows in pages and rows changed since, absent IDs, any order, requests in index order.
     @Test(arguments: [UInt64(1), 2, 3])
     func lentRowsAreTheRows(seed: UInt64) throws {

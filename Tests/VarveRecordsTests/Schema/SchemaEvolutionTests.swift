@@ -7,7 +7,7 @@ import VarveFormat
 
 @testable import VarveRecords
 
-@Suite struct SchemaEvolutionTests {
+@Suite(.verified) struct SchemaEvolutionTests {
     private func problems(_ body: () throws -> Void) -> [String] {
         do {
             try body()
