@@ -190,7 +190,7 @@ extension StoreError.Code {
     public static let notUnique = Self("notUnique")
     /// A required attribute was never set.
     public static let missingValue = Self("missingValue")
-    /// An object's `validate(_:)` reported a failure.
+    /// An object's `validate(_:)` reported a failure, or a value that no store keeps was set.
     public static let invalid = Self("invalid")
     /// A value is larger than the store can hold.
     public static let valueTooLarge = Self("valueTooLarge")

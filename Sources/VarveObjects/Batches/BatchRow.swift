@@ -60,7 +60,9 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     ) -> Value {
         get { value(Entity.columns[keyPath: member].definition.slot) }
         set {
-            newValue.write(column(Entity.columns[keyPath: member].definition.slot), to: &record)
+            let slot = Entity.columns[keyPath: member].definition.slot
+            if let refusal = newValue._refusal { return refuse(slot, refusal) }
+            newValue.write(column(slot), to: &record)
         }
     }
 
@@ -115,6 +117,21 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
 
     /// An ID of another store that was set; the batch then fails.
     private(set) var foreign: ManagedObjectID?
+
+    /// A value that was set and that a store cannot keep; the batch then fails.
+    private(set) var unstorable: StoreError?
+
+    @usableFromInline mutating func refuse(_ slot: Int, _ reason: String) {
+        let name = model.properties[slot].name
+        unstorable =
+            unstorable
+            ?? StoreError(
+                .invalid,
+                "\(model.name).\(name) was to be set to a value that \(reason)",
+                place: .init(entity: model.name, attribute: name),
+                suggestion: "Set \(name) to a value that can be stored, and do the batch again."
+            )
+    }
 
     @usableFromInline func column(_ slot: Int) -> ColumnID {
         precondition(slot >= 0, "the property is not in Columns, or columns is no static let")

@@ -96,6 +96,7 @@ final class BatchWriter<Entity: ManagedObject> {
         _ transaction: RecordTransaction
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
+        if let unstorable = row.unstorable { throw unstorable }
         if !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
@@ -112,6 +113,7 @@ final class BatchWriter<Entity: ManagedObject> {
         _ transaction: RecordTransaction
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
+        if let unstorable = row.unstorable { throw unstorable }
         guard let old = row.old else { return }
         row.record.unsetUnchanged(from: old)
         if row.record.isEmpty {
