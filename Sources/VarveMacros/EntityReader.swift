@@ -156,14 +156,14 @@ struct EntityReader {
 
     private var prefix: String { access.map { $0 + " " } ?? "" }
 
-    /// Members of the entity. `originalName` is the entity's former name as written.
-    func members(originalName: String?) -> [DeclSyntax] {
+    /// Members of the entity. `originalNames` are the entity's former names as written.
+    func members(originalNames: String?) -> [DeclSyntax] {
         var members: [DeclSyntax] = [
             "\(raw: prefix)static let entityName = \"\(raw: name)\""
         ]
-        if let originalName {
+        if let originalNames {
             members.append(
-                "\(raw: prefix)static let originalEntityName: String? = \(raw: originalName)"
+                "\(raw: prefix)static let originalEntityNames: [String] = [\(raw: originalNames)]"
             )
         }
         var columns = properties.map { property in
@@ -189,6 +189,21 @@ struct EntityReader {
             }
             """
         )
+        var types: [String] = []
+        for type in properties.compactMap(\.ownType) where !types.contains(type) {
+            types.append(type)
+        }
+        if !types.isEmpty {
+            // Never called: so the compiler says what a type lacks in words that name the way out.
+            let checks = types.map { "    _requireStorable(\($0).self)" }.joined(separator: "\n")
+            members.append(
+                """
+                private static func _checkTypes() {
+                \(raw: checks)
+                }
+                """
+            )
+        }
         return members
     }
 

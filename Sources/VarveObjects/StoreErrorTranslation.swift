@@ -63,7 +63,8 @@ extension StoreError {
                 .schemaMismatch,
                 details: problems.map { Detail(code: .schemaMismatch, message: $0) },
                 suggestion:
-                    "Give renamed properties an originalName and new ones a default; the store "
+                    "Give what was renamed an originalName and new properties a default, and "
+                    + "name what is to go with its data in ContainerOptions.removing; the store "
                     + "is as it was."
             )
         case .schemaTooNew:

@@ -206,7 +206,7 @@ extension Column where Value == Blob? {
     private func part(_ part: PropertyPath.Part) -> PropertyDefinition {
         PropertyDefinition(
             path: PropertyPath(path.names, part: part),
-            originalName: nil,
+            originalNames: [],
             kind: definition.kind
         )
     }
