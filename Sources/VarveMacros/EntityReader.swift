@@ -48,9 +48,10 @@ struct EntityReader {
     // MARK: Indexes and constraints
 
     private mutating func readIndexes(_ call: MacroExpansionDeclSyntax) {
-        let descending =
-            call.arguments.first { $0.label?.text == "descending" }
-            .flatMap { columns(of: $0.expression, in: call) } ?? []
+        let expression = call.arguments.first { $0.label?.text == "descending" }?.expression
+        let isEmpty = expression?.as(ArrayExprSyntax.self)?.elements.isEmpty == true
+        var descending: [String] = []
+        if let expression, !isEmpty { descending = columns(of: expression, in: call) ?? [] }
         for argument in call.arguments where argument.label == nil {
             guard let columns = columns(of: argument.expression, in: call) else { continue }
             let terms = columns.map {

@@ -431,18 +431,20 @@ extension TypeSyntax {
     }
 }
 
-/// The property that a key path with one component names: `\.title`, `\Item.title`.
+/// The property that a key path names: `\.title`, `\Item.title`, `\Space.Item.title`. What stands
+/// in front of it are types, which begin with a capital letter.
 struct KeyPathName {
-    let root: String?
     let name: String
 
     init?(_ expression: ExprSyntax) {
-        guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1,
-            let component = path.components.first?.component
-                .as(KeyPathPropertyComponentSyntax.self)
-        else { return nil }
-        root = path.root?.trimmedDescription
-        name = component.declName.baseName.text
+        guard let path = expression.as(KeyPathExprSyntax.self) else { return nil }
+        var names = path.components.compactMap {
+            $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
+        }
+        guard names.count == path.components.count, let last = names.popLast() else { return nil }
+        if path.root == nil, !names.isEmpty { return nil }
+        guard names.allSatisfy({ $0.first?.isUppercase == true }) else { return nil }
+        name = last
     }
 }
 #endif
