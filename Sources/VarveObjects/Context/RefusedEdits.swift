@@ -15,7 +15,8 @@ public struct RefusedEdit: Sendable {
     public let object: ManagedObjectID
     /// The property; nil: the object was to be deleted.
     public let property: String?
-    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`.
+    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
+    /// `invalidRequest`.
     public let error: StoreError
 }
 
@@ -183,6 +184,18 @@ extension StoreError {
             "\(model.name).\(name) was to be set to a value that \(reason)",
             place: place(object, slot),
             suggestion: "Set \(name) to a value that can be stored; or: " + wayOut
+        )
+    }
+
+    static func positionWithoutOrder(_ object: any ManagedObject, _ slot: Int) -> StoreError {
+        let model = object.storage.model
+        let name = model.properties[slot].name
+        return StoreError(
+            .invalidRequest,
+            "an object was to be inserted at a position of \(model.name).\(name), which has no "
+                + "order",
+            place: place(object, slot),
+            suggestion: "Use append, or declare the relationship ordered: true; or: " + wayOut
         )
     }
 

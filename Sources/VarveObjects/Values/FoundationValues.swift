@@ -88,7 +88,8 @@ extension UUIDValue {
 }
 
 extension URL: OrderedValue {
-    /// Stored as its absolute text.
+    /// Stored as its text; one that is relative to a base as its own text, a space, which no URL
+    /// has in it, and the base's.
     public static var attributeType: AttributeType { .url }
     /// `about:blank`.
     public static var zeroValue: URL {
@@ -98,15 +99,30 @@ extension URL: OrderedValue {
     /// From a stored text.
     public init?(stored: StoredValue) {
         guard case .text(let text) = stored else { return nil }
-        self.init(string: text)
+        guard let space = text.utf8.firstIndex(of: UInt8(ascii: " ")) else {
+            self.init(string: text)
+            return
+        }
+        let base = URL(string: String(text[text.index(after: space)...]))
+        guard let base, let url = URL(string: String(text[..<space]), relativeTo: base) else {
+            return nil
+        }
+        self = url
     }
 
     /// A stored text.
-    public var stored: StoredValue { .text(absoluteString) }
+    public var stored: StoredValue { .text(storedText) }
 
-    /// Orders by the text.
+    private var storedText: String {
+        guard let baseURL else { return absoluteString }
+        let text = "\(relativeString) \(baseURL.absoluteString)"
+        // What Foundation does not make again from its parts is kept as what it means.
+        return URL(stored: .text(text)) == self ? text : absoluteString
+    }
+
+    /// Orders by the stored text.
     public static func < (left: URL, right: URL) -> Bool {
-        left.absoluteString < right.absoluteString
+        left.storedText < right.storedText
     }
 }
 

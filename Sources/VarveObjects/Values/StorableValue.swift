@@ -168,3 +168,18 @@ extension StoredEnum {
         return .some(value)
     }
 }
+
+/// Does nothing: what a macro writes so that the compiler checks a type.
+public func _requireStorable<Value: StorableValue>(_: Value.Type) {}
+
+/// Does nothing: what the compiler finds for a type that no attribute can have.
+@available(
+    *,
+    unavailable,
+    message: """
+        an attribute's type is Bool, an integer, Double, Float, String, Date, UUID, URL, Data, \
+        Decimal or Blob?; an enum with raw values becomes one by ': StoredEnum'; another entity \
+        is led to with @Relationship; a property that is not stored is marked @Transient
+        """
+)
+@_disfavoredOverload public func _requireStorable<Value>(_: Value.Type) {}
