@@ -365,5 +365,62 @@ import Testing
                 """#
         )
     }
+
+    @Test("Types of the app's own are checked in words that name the way out") func ownTypes() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                var shade: Shade = .light
+                var other: Shade?
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    var shade: Shade {
+                        get {
+                            storedValue(Self.columns.shade, \.shade)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.shade, \.shade)
+                        }
+                    }
+                    var other: Shade? {
+                        get {
+                            storedValue(Self.columns.other, \.other)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.other, \.other)
+                        }
+                    }
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        let shade = Column<Item, Shade>("shade", default: .light)
+                        let other = Column<Item, Shade?>("other")
+                    }
+
+                    static let columns = Columns()
+
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+
+                    private static func _checkTypes() {
+                        _requireStorable(Shade.self)
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
 }
 #endif
