@@ -63,10 +63,13 @@ enum Shade: Int, StoredEnum { case light, dark }
     @Relationship var link: PlainEntity?
 }
 
+/// What other modules see of an entity.
 @Entity public final class PublicCombination: ManagedObject {
     #Index<PublicCombination>([\.a])
+    /// A number.
     public var a: Int = 0
     @Attribute(.required, originalName: "shadow") var kept: Int
+    /// The parts, in their order; they go with the whole.
     @Relationship(ordered: true, deleteRule: .cascade) public var parts: ToMany<PublicCombination>
     private var hidden: Bool = true
 }
