@@ -18,30 +18,33 @@ public import VarveObjects
 /// with ``Transient()``. Computed and static properties are left alone. The class names its
 /// conformance to `ManagedObject` itself and is final.
 ///
-/// - Parameter originalName: the name that a store may still have the entity under, after a rename.
+/// - Parameter originalName: names that stores may still have the entity under, after renames, the
+///   latest first.
 @attached(
     member,
     names: named(entityName),
-    named(originalEntityName),
+    named(originalEntityNames),
     named(Columns),
     named(columns),
     named(indexes),
     named(uniqueConstraints),
     named(storage),
+    named(_checkTypes),
     named(init)
 )
 @attached(memberAttribute)
 @attached(extension, conformances: Sendable)
-public macro Entity(originalName: String? = nil) =
+public macro Entity(originalName: String...) =
     #externalMacro(module: "VarveMacros", type: "EntityMacro")
 
 /// Says more about an attribute than its declaration does. An attribute needs no mark otherwise.
 ///
 /// - Parameters:
 ///   - options: where the value is kept, and whether it needs one before it is saved.
-///   - originalName: the name that a store may still have the attribute under, after a rename.
+///   - originalName: names that stores may still have the attribute under, after renames, the
+///     latest first.
 @attached(accessor, names: named(get), named(set))
-public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
+public macro Attribute(_ options: AttributeOption..., originalName: String...) =
     #externalMacro(module: "VarveMacros", type: "AttributeMacro")
 
 /// Makes a property a relationship: to one object with the type `Picture?`, to many with
@@ -52,13 +55,24 @@ public macro Attribute(_ options: AttributeOption..., originalName: String? = ni
 ///     kept equal. One side is enough to name it.
 ///   - deleteRule: what happens to the other side when this object is deleted.
 ///   - ordered: whether the objects of a to-many keep the order they were put in.
-///   - originalName: the name that a store may still have the relationship under, after a rename.
+///   - originalName: names that stores may still have the relationship under, after renames, the
+///     latest first.
 @attached(accessor, names: named(get), named(set))
 public macro Relationship(
     inverse: AnyKeyPath? = nil,
     deleteRule: DeleteRule = .nullify,
     ordered: Bool = false,
-    originalName: String? = nil
+    originalName: String...
+) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
+
+/// The same with `ordered` before `deleteRule`, as in
+/// `@Relationship(ordered: true, deleteRule: .cascade)`.
+@attached(accessor, names: named(get), named(set))
+public macro Relationship(
+    inverse: AnyKeyPath? = nil,
+    ordered: Bool,
+    deleteRule: DeleteRule,
+    originalName: String...
 ) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
 
 /// Keeps a property out of the store: it lives as long as its object and never marks it changed.

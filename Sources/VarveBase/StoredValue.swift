@@ -77,7 +77,8 @@ public enum StoredValue: Hashable, Sendable {
 
 /// A decimal number: sign, digits, exponent. `Foundation.Decimal` converts to and from it exactly.
 ///
-/// Canonical: no leading or trailing zero digit, at most 38 digits; zero has no digits,
+/// Canonical: no leading or trailing zero digit, at most 39 digits, which fit 128
+/// bits as a number; zero has no digits,
 /// exponent 0 and is not negative.
 public struct DecimalValue: Hashable, Sendable {
     /// Whether the number is below zero.

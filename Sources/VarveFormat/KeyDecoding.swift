@@ -155,7 +155,7 @@ extension KeyCoding {
             let pair = try reader.u8("key decimal") ^ inner
             if pair == 0 { break }
             guard pair <= 100, digits.count < DecimalValue.digitsMax else {
-                throw reader.error("key decimal", "digits", "at most 38, in pairs")
+                throw reader.error("key decimal", "digits", "at most 39, in pairs")
             }
             digits.append((pair - 1) / 10)
             digits.append((pair - 1) % 10)

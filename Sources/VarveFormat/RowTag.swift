@@ -111,7 +111,7 @@ public enum RowTag {
         return value == 1 ? one : int8
     }
 
-    /// A decimal's digits as one number; canonical decimals have at most 38 of them.
+    /// A decimal's digits as one number; those of canonical decimals fit 128 bits.
     static func number(of value: DecimalValue) -> UInt128 {
         value.digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
     }

@@ -112,7 +112,7 @@ extension EntityMacro: MemberMacro {
         for diagnostic in complaints.all + (reader?.diagnostics ?? []) {
             context.diagnose(diagnostic)
         }
-        return reader?.members(originalName: node.originalName) ?? []
+        return reader?.members(originalNames: node.originalNames) ?? []
     }
 }
 
@@ -151,17 +151,6 @@ extension EntityMacro: ExtensionMacro {
             }
             """
         return unavailable.as(ExtensionDeclSyntax.self).map { [$0] } ?? []
-    }
-}
-
-extension AttributeSyntax {
-    /// The entity's former name: `@Entity(originalName: "Thing")`.
-    fileprivate var originalName: String? {
-        guard let argument = argument("originalName"), !argument.is(NilLiteralExprSyntax.self)
-        else {
-            return nil
-        }
-        return argument.trimmedDescription
     }
 }
 #endif

@@ -36,6 +36,21 @@ struct EntityProperty {
         return "let \(name) = \(column)(\(arguments))"
     }
 
+    /// Types of the library and of the standard library that are always values of a store.
+    private static let known: Set<String> = [
+        "Bool", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32",
+        "UInt64", "Double", "Float", "String", "Date", "UUID", "URL", "Data", "Decimal", "Blob",
+    ]
+
+    /// The type of an attribute of the app's own, which may not be a value of a store; nil for all
+    /// others.
+    var ownType: String? {
+        guard case .attribute(let wrapped, _) = kind, !Self.known.contains(wrapped) else {
+            return nil
+        }
+        return wrapped
+    }
+
     /// The bodies of the accessors.
     var accessors: [AccessorDeclSyntax] {
         let get: AccessorDeclSyntax =
@@ -110,10 +125,26 @@ extension AttributeSyntax {
         return list.first { $0.label?.text == label }?.expression
     }
 
-    /// The arguments without a label.
+    /// The arguments of a list with that label: the labelled one and those without a label behind
+    /// it.
+    func arguments(_ label: String) -> [ExprSyntax] {
+        guard case .argumentList(let list) = arguments,
+            let first = list.firstIndex(where: { $0.label?.text == label })
+        else { return [] }
+        let rest = list[list.index(after: first)...].prefix { $0.label == nil }
+        return [list[first].expression] + rest.map(\.expression)
+    }
+
+    /// The names that `originalName: "a", "b"` lists, as written; nil when there are none.
+    var originalNames: String? {
+        let names = arguments("originalName").filter { !$0.is(NilLiteralExprSyntax.self) }
+        return names.isEmpty ? nil : names.map(\.trimmedDescription).joined(separator: ", ")
+    }
+
+    /// The arguments at the front that have no label.
     var unlabelledArguments: [ExprSyntax] {
         guard case .argumentList(let list) = arguments else { return [] }
-        return list.filter { $0.label == nil }.map(\.expression)
+        return list.prefix { $0.label == nil }.map(\.expression)
     }
 }
 #endif

@@ -48,9 +48,10 @@ struct EntityReader {
     // MARK: Indexes and constraints
 
     private mutating func readIndexes(_ call: MacroExpansionDeclSyntax) {
-        let descending =
-            call.arguments.first { $0.label?.text == "descending" }
-            .flatMap { columns(of: $0.expression, in: call) } ?? []
+        let expression = call.arguments.first { $0.label?.text == "descending" }?.expression
+        let isEmpty = expression?.as(ArrayExprSyntax.self)?.elements.isEmpty == true
+        var descending: [String] = []
+        if let expression, !isEmpty { descending = columns(of: expression, in: call) ?? [] }
         for argument in call.arguments where argument.label == nil {
             guard let columns = columns(of: argument.expression, in: call) else { continue }
             let terms = columns.map {
@@ -156,14 +157,14 @@ struct EntityReader {
 
     private var prefix: String { access.map { $0 + " " } ?? "" }
 
-    /// Members of the entity. `originalName` is the entity's former name as written.
-    func members(originalName: String?) -> [DeclSyntax] {
+    /// Members of the entity. `originalNames` are the entity's former names as written.
+    func members(originalNames: String?) -> [DeclSyntax] {
         var members: [DeclSyntax] = [
             "\(raw: prefix)static let entityName = \"\(raw: name)\""
         ]
-        if let originalName {
+        if let originalNames {
             members.append(
-                "\(raw: prefix)static let originalEntityName: String? = \(raw: originalName)"
+                "\(raw: prefix)static let originalEntityNames: [String] = [\(raw: originalNames)]"
             )
         }
         var columns = properties.map { property in
@@ -189,6 +190,21 @@ struct EntityReader {
             }
             """
         )
+        var types: [String] = []
+        for type in properties.compactMap(\.ownType) where !types.contains(type) {
+            types.append(type)
+        }
+        if !types.isEmpty {
+            // Never called: so the compiler says what a type lacks in words that name the way out.
+            let checks = types.map { "    _requireStorable(\($0).self)" }.joined(separator: "\n")
+            members.append(
+                """
+                private static func _checkTypes() {
+                \(raw: checks)
+                }
+                """
+            )
+        }
         return members
     }
 

@@ -93,11 +93,7 @@ struct PropertyReader {
             default: break  // An option that does not exist: the compiler says so.
             }
         }
-        if let original = attribute?.argument("originalName"),
-            !original.is(NilLiteralExprSyntax.self)
-        {
-            arguments.append("originalName: \(original.trimmedDescription)")
-        }
+        if let names = attribute?.originalNames { arguments.append("originalName: \(names)") }
         if !isOptional && initial == nil && !isRequired {
             complainAboutMissingDefault(binding, variable, type: type, name: name)
             return nil
@@ -218,11 +214,11 @@ struct PropertyReader {
             }
             arguments.append("inverse: \"\(target)\"")
         }
-        if let rule = relationship.argument("deleteRule") {
-            arguments.append("deleteRule: \(rule.trimmedDescription)")
-        }
+        // In the order of the column's initialiser, however they were written.
         if let ordered = relationship.argument("ordered") {
-            if case .toOne = kind {
+            if case .toMany = kind {
+                arguments.append("ordered: \(ordered.trimmedDescription)")
+            } else if ordered.trimmedDescription != "false" {
                 complaints.add(
                     "orderedToOne",
                     "only a to-many relationship can be ordered",
@@ -230,13 +226,11 @@ struct PropertyReader {
                 )
                 return nil
             }
-            arguments.append("ordered: \(ordered.trimmedDescription)")
         }
-        if let original = relationship.argument("originalName"),
-            !original.is(NilLiteralExprSyntax.self)
-        {
-            arguments.append("originalName: \(original.trimmedDescription)")
+        if let rule = relationship.argument("deleteRule") {
+            arguments.append("deleteRule: \(rule.trimmedDescription)")
         }
+        if let names = relationship.originalNames { arguments.append("originalName: \(names)") }
         return EntityProperty(
             name: name,
             type: type.trimmedDescription,
@@ -437,18 +431,20 @@ extension TypeSyntax {
     }
 }
 
-/// The property that a key path with one component names: `\.title`, `\Item.title`.
+/// The property that a key path names: `\.title`, `\Item.title`, `\Space.Item.title`. What stands
+/// in front of it are types, which begin with a capital letter.
 struct KeyPathName {
-    let root: String?
     let name: String
 
     init?(_ expression: ExprSyntax) {
-        guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1,
-            let component = path.components.first?.component
-                .as(KeyPathPropertyComponentSyntax.self)
-        else { return nil }
-        root = path.root?.trimmedDescription
-        name = component.declName.baseName.text
+        guard let path = expression.as(KeyPathExprSyntax.self) else { return nil }
+        var names = path.components.compactMap {
+            $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
+        }
+        guard names.count == path.components.count, let last = names.popLast() else { return nil }
+        if path.root == nil, !names.isEmpty { return nil }
+        guard names.allSatisfy({ $0.first?.isUppercase == true }) else { return nil }
+        name = last
     }
 }
 #endif

@@ -178,8 +178,6 @@ extension StoreError.Code {
     public static let reentrantSave = Self("reentrantSave")
     /// Objects of two contexts were joined.
     public static let crossContext = Self("crossContext")
-    /// A context was used outside its isolation.
-    public static let wrongIsolation = Self("wrongIsolation")
     /// An implicit read failed earlier in this context.
     public static let contextFailed = Self("contextFailed")
     /// A background body ended with edits that it did not save.
@@ -190,7 +188,7 @@ extension StoreError.Code {
     public static let notUnique = Self("notUnique")
     /// A required attribute was never set.
     public static let missingValue = Self("missingValue")
-    /// An object's `validate(_:)` reported a failure.
+    /// An object's `validate(_:)` reported a failure, or a value that no store keeps was set.
     public static let invalid = Self("invalid")
     /// A value is larger than the store can hold.
     public static let valueTooLarge = Self("valueTooLarge")
@@ -229,13 +227,15 @@ extension StoreError: CustomStringConvertible {
         let where_ = place.description
         if !where_.isEmpty { text += " [\(where_)]" }
         if outcome == .unknown { text += " The outcome of the save is unknown." }
-        for detail in details {
+        // What the message says is not said again.
+        for detail in details where detail.message != message {
             text += "\n  - \(detail.code): \(detail.message)"
             let place = detail.place.description
             if !place.isEmpty { text += " [\(place)]" }
         }
         if let suggestion { text += "\n  \(suggestion)" }
-        if let cause { text += "\n  cause: \(cause)" }
+        let said = [message, details.map(\.message).joined(separator: "; ")]
+        if let cause, !said.contains("\(cause)") { text += "\n  cause: \(cause)" }
         return text
     }
 }

@@ -23,6 +23,31 @@ extension StoreError {
         return error
     }
 
+    /// Duplicates; one violation is said once.
+    private static func notUnique(
+        _ details: [Detail],
+        _ store: String,
+        cause: RecordError
+    ) -> StoreError {
+        var place = Place(store: store)
+        var message = "\(details.count) constraints are violated"
+        if details.count == 1 {
+            message = details[0].message
+            place.entity = details[0].place.entity
+            place.attribute = details[0].place.attribute
+        }
+        return StoreError(
+            .notUnique,
+            message,
+            place: place,
+            details: details,
+            cause: cause,
+            suggestion: "Change or delete all but one of the objects that share the values; "
+                + "PersistentContainer.objectID reads their IDs. Or declare the constraint with "
+                + "onConflict: .upsert or .ignore."
+        )
+    }
+
     static func translating(
         _ error: RecordError,
         store: String,
@@ -63,7 +88,8 @@ extension StoreError {
                 .schemaMismatch,
                 details: problems.map { Detail(code: .schemaMismatch, message: $0) },
                 suggestion:
-                    "Give renamed properties an originalName and new ones a default; the store "
+                    "Give what was renamed an originalName and new properties a default, and "
+                    + "name what is to go with its data in ContainerOptions.removing; the store "
                     + "is as it was."
             )
         case .schemaTooNew:
@@ -82,21 +108,18 @@ extension StoreError {
         case .invalidRequest: return make(.invalidRequest)
         case .invalidCursor: return make(.invalidCursor)
         case .notUnique(let violations):
-            return make(
-                .notUnique,
-                details: violations.map { violation in
-                    Detail(
-                        code: .notUnique,
-                        message: "\(violation.entityName) objects have the same "
-                            + violation.properties.joined(separator: ", "),
-                        place: Place(
-                            entity: violation.entityName,
-                            attribute: violation.properties.joined(separator: ", ")
-                        ),
-                        objects: violation.objects.compactMap { object(violation.entityName, $0) }
-                    )
-                }
-            )
+            let details = violations.map { violation in
+                Detail(
+                    code: .notUnique,
+                    message: violation.description,
+                    place: Place(
+                        entity: violation.entityName,
+                        attribute: violation.properties.joined(separator: ", ")
+                    ),
+                    objects: violation.objects.compactMap { object(violation.entityName, $0) }
+                )
+            }
+            return notUnique(details, store, cause: error)
         case .missingValue(let entity, let property, let id):
             return make(
                 .missingValue,

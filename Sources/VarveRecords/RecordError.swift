@@ -18,6 +18,14 @@ public struct UniqueViolation: Hashable, Sendable {
     public let objects: [ObjectID]
 }
 
+extension UniqueViolation: CustomStringConvertible {
+    /// One sentence, with the objects' IDs and without values.
+    public var description: String {
+        let names = objects.map { "\(entityName)/\($0.rawValue)" }.joined(separator: ", ")
+        return "\(names) have the same \(properties.joined(separator: ", "))"
+    }
+}
+
 /// An error of the records layer. Boxed, so that a throwing accessor returns its value in
 /// registers.
 public indirect enum RecordError: Error, Sendable {
@@ -75,12 +83,7 @@ extension RecordError: CustomStringConvertible {
         case .invalidRequest(let reason): "the request is not valid: \(reason)"
         case .invalidCursor(let reason): "the cursor does not belong to the request: \(reason)"
         case .notUnique(let violations):
-            "not unique: "
-                + violations.map { violation in
-                    "\(violation.entityName)(\(violation.properties.joined(separator: ", "))) "
-                        + "of objects "
-                        + violation.objects.map { "\($0.rawValue)" }.joined(separator: ", ")
-                }.joined(separator: "; ")
+            violations.map(\.description).joined(separator: "; ")
         case .missingValue(let entity, let property, let object):
             "\(entity).\(property) of object \(object.rawValue) must have a value"
         case .wrongType(let entity, let property, let expected):

@@ -20,18 +20,31 @@ public struct RecordOptions: Sendable {
     public var unreferencedRowBytes: Int
     /// Whether a store with an older schema is changed automatically when it is opened.
     public var allowsMigration: Bool
+    /// Names of entities (`Note`) and properties (`Note.subtitle`) that the declared schema lacks
+    /// and whose data may go with them.
+    public var removing: Set<String>
+    /// By the names of an entity and an attribute: what makes a new value for each row, if the
+    /// attribute's default is not the same each time. Asked for attributes that are new or become
+    /// required, at most once per change.
+    public var varyingDefault: @Sendable (String, String) -> (() -> StoredValue)?
 
     /// Joins settings.
     public init(
         engine: EngineOptions = EngineOptions(),
         mode: StoreOpenMode = .createIfMissing,
         unreferencedRowBytes: Int = 8 << 20,
-        allowsMigration: Bool = true
+        allowsMigration: Bool = true,
+        removing: Set<String> = [],
+        varyingDefault: @escaping @Sendable (String, String) -> (() -> StoredValue)? = { _, _ in
+            nil
+        }
     ) {
         self.engine = engine
         self.mode = mode
         self.unreferencedRowBytes = unreferencedRowBytes
         self.allowsMigration = allowsMigration
+        self.removing = removing
+        self.varyingDefault = varyingDefault
     }
 }
 
@@ -72,8 +85,9 @@ public final class RecordStore: Sendable {
 
     /// Opens a store, makes it if there is none, and brings its schema up to date in one commit.
     ///
-    /// Throws `invalidSchema`, `schemaMismatch` when the step needs a migration of the app's own,
-    /// `schemaTooNew`, `notUnique` when a new constraint is violated, `engine`.
+    /// Throws `invalidSchema`, `schemaMismatch` when the step is none that can be taken, or when it
+    /// would take data away that `options.removing` does not name, `schemaTooNew`, `notUnique` when
+    /// a new constraint is violated, `engine`.
     public static func open(
         _ location: StoreLocation,
         schema: SchemaDescription,
@@ -191,7 +205,10 @@ public final class RecordStore: Sendable {
                 let now = try record(transaction.schema)
                 let resolution = try SchemaCatalog.resolve(declared, stored: now)
                 if resolution.record == now { return }
-                try SchemaChange(resolution, now, declared).apply(to: transaction, counters)
+                try SchemaChange(resolution, now, declared, options).apply(
+                    to: transaction,
+                    counters
+                )
             }
         } catch let error as RecordError {
             throw error

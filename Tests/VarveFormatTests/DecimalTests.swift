@@ -17,8 +17,12 @@ import VarveBase
         #expect(DecimalValue(normalizing: false, digits: [1], exponent: 32_768) == nil)
         #expect(DecimalValue(normalizing: false, digits: [1], exponent: .min) == nil)
         #expect(DecimalValue(normalizing: false, digits: [1, 0], exponent: .max) == nil)
-        let wide = [UInt8](repeating: 1, count: 39)
+        let wide = [UInt8](repeating: 1, count: 40)
         #expect(DecimalValue(normalizing: false, digits: wide, exponent: 0) == nil)
+        let largest = "\(UInt128.max)".utf8.map { $0 - UInt8(ascii: "0") }
+        #expect(DecimalValue(normalizing: false, digits: largest, exponent: 0)?.digits == largest)
+        let above = largest.dropLast() + [6]
+        #expect(DecimalValue(normalizing: false, digits: Array(above), exponent: 0) == nil)
         let padded = [UInt8](repeating: 1, count: 38) + [0, 0]
         #expect(DecimalValue(normalizing: false, digits: padded, exponent: -2)?.exponent == 0)
     }
@@ -35,7 +39,7 @@ import VarveBase
             DecimalValue(
                 isNegative: false,
                 exponent: 0,
-                digits: [UInt8](repeating: 1, count: 39)
+                digits: [UInt8](repeating: 4, count: 39)
             ),
         ] {
             #expect(!other.isCanonical)

@@ -67,7 +67,7 @@ extension SeededGenerator {
     }
 
     mutating func decimal() -> DecimalValue {
-        let count = pick([0, 1, 2, 3, 4, 19, 20, 37, 38])
+        let count = pick([0, 1, 2, 3, 4, 19, 20, 37, 38, 39])
         let digits = (0..<count).map { _ in UInt8.random(in: 0...9, using: &self) }
         let exponent = pick([0, 1, -1, -2, 5, 100, -100, 32_700, -32_700])
         return DecimalValue(

@@ -221,9 +221,11 @@ import VarveFormat
         }
         let short = [1, 19, 255, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0x61, count: 256)
         #expect(throws: FormatError.self) { try RowView(short).validate() }
-        // 39 digits.
+        // All 128 bits: the most digits that there are, 39, and a number that ends in a zero.
         let wide = [1, 15, 0, 0, 0] + [UInt8](repeating: 0xFF, count: 16)
-        #expect(throws: FormatError.self) { try RowView(wide).validate() }
+        #expect(try RowView(wide).decimal(RowView(wide).slot(ColumnID(0))).digits.count == 39)
+        let zeroes = [1, 15, 0, 0, 0, 0xFA] + [UInt8](repeating: 0xFF, count: 15)
+        #expect(throws: FormatError.self) { try RowView(zeroes).validate() }
     }
 
     @Test func randomBytesNeverTrap() {

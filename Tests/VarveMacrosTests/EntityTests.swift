@@ -112,6 +112,7 @@ import Testing
             @Entity final class Item: ManagedObject {
                 @Relationship(inverse: \Tag.item, deleteRule: .deny) var tag: Tag?
                 @Relationship(inverse: \Tag.items, ordered: true) var tags: ToMany<Tag>
+                @Relationship(deleteRule: .deny, ordered: true) var rest: ToMany<Tag>
                 @Relationship var parent: Item?
             }
             """#,
@@ -130,6 +131,11 @@ import Testing
                             storedValue(Self.columns.tags, \.tags)
                         }
                     }
+                    var rest: ToMany<Tag> {
+                        get {
+                            storedValue(Self.columns.rest, \.rest)
+                        }
+                    }
                     var parent: Item? {
                         get {
                             storedValue(Self.columns.parent, \.parent)
@@ -144,6 +150,7 @@ import Testing
                     struct Columns: Sendable {
                         let tag = ToOneColumn<Item, Tag>("tag", inverse: "item", deleteRule: .deny)
                         let tags = ToManyColumn<Item, Tag>("tags", inverse: "items", ordered: true)
+                        let rest = ToManyColumn<Item, Tag>("rest", ordered: true, deleteRule: .deny)
                         let parent = ToOneColumn<Item, Item>("parent")
                     }
 
@@ -295,7 +302,7 @@ import Testing
     @Test("A public entity gets public members") func publicEntity() {
         expectExpansion(
             #"""
-            @Entity(originalName: "Thing") public final class Item: ManagedObject {
+            @Entity(originalName: "Thing", "Object") public final class Item: ManagedObject {
                 public var title: String = ""
                 public private(set) var length: Int = 0
                 var hidden: Bool = false
@@ -330,7 +337,7 @@ import Testing
 
                     public static let entityName = "Item"
 
-                    public static let originalEntityName: String? = "Thing"
+                    public static let originalEntityNames: [String] = ["Thing", "Object"]
 
                     public struct Columns: Sendable {
                         public let title = Column<Item, String>("title", default: "")
@@ -346,6 +353,63 @@ import Testing
 
                     public init(storage: consuming ObjectStorage) {
                         self.storage = storage
+                    }
+                }
+
+                @available(
+                    *, unavailable,
+                    message: "managed objects stay in their context; pass the id or a snapshot"
+                )
+                extension Item: Sendable {
+                }
+                """#
+        )
+    }
+
+    @Test("Types of the app's own are checked in words that name the way out") func ownTypes() {
+        expectExpansion(
+            #"""
+            @Entity final class Item: ManagedObject {
+                var shade: Shade = .light
+                var other: Shade?
+            }
+            """#,
+            becomes: #"""
+                final class Item: ManagedObject {
+                    var shade: Shade {
+                        get {
+                            storedValue(Self.columns.shade, \.shade)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.shade, \.shade)
+                        }
+                    }
+                    var other: Shade? {
+                        get {
+                            storedValue(Self.columns.other, \.other)
+                        }
+                        set {
+                            setStoredValue(newValue, Self.columns.other, \.other)
+                        }
+                    }
+
+                    static let entityName = "Item"
+
+                    struct Columns: Sendable {
+                        let shade = Column<Item, Shade>("shade", default: .light)
+                        let other = Column<Item, Shade?>("other")
+                    }
+
+                    static let columns = Columns()
+
+                    @safe @exclusivity(unchecked) var storage: ObjectStorage
+
+                    init(storage: consuming ObjectStorage) {
+                        self.storage = storage
+                    }
+
+                    private static func _checkTypes() {
+                        _requireStorable(Shade.self)
                     }
                 }
 

@@ -85,7 +85,7 @@ import VarveEngine
             let after =
                 dropsEntity
                 ? SchemaDescription(version: 2, entities: []) : Self.schema(2, hasBlob: false)
-            let store = try directory.open(after)
+            let store = try directory.open(after, removing: ["Picture", "Picture.data"])
             #expect(try store.snapshot().storage.count(.blobs) == 0)
             if !dropsEntity { #expect(try store.snapshot().count(store.query("Picture")) == 2) }
             try store.close()

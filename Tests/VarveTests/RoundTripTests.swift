@@ -127,7 +127,7 @@ enum ModelSchema: VersionedSchema {
     }
 
     @Test("A public entity keeps what only its module sees") func publicEntity() throws {
-        #expect(PublicNote.originalEntityName == "Label")
+        #expect(PublicNote.originalEntityNames == ["Label"])
         let container = try PersistentContainer.inMemory(schema: ModelSchema.self)
         let context = container.viewContext
         let note = PublicNote(in: context)

@@ -11,8 +11,8 @@ public import VarveRecords
 /// One row of a batch operation, with the entity's properties as its members: `row.title = "new"`.
 ///
 /// Attributes have their own types. A to-one relationship is set by the ID of the object it leads
-/// to; its inverse follows. A to-many relationship is no member: it is the other side's to-one, or
-/// belongs to objects.
+/// to, a many-to-many one by the IDs of its members; inverses follow. A one-to-many relationship is
+/// set on its other side.
 @dynamicMemberLookup
 public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     @usableFromInline var record: RecordRow
@@ -40,6 +40,7 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
         self.object = object
         self.old = old
         if !blobs.isEmpty { blobs = [] }
+        if !links.isEmpty { links = [:] }
     }
 
     /// The object's permanent ID; that of a new row leads to it as soon as the batch is committed.
@@ -60,7 +61,9 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     ) -> Value {
         get { value(Entity.columns[keyPath: member].definition.slot) }
         set {
-            newValue.write(column(Entity.columns[keyPath: member].definition.slot), to: &record)
+            let slot = Entity.columns[keyPath: member].definition.slot
+            if let refusal = newValue._refusal { return refuse(slot, refusal) }
+            newValue.write(column(slot), to: &record)
         }
     }
 
@@ -104,17 +107,75 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
         }
     }
 
-    /// A to-many relationship cannot be set.
-    @available(*, unavailable, message: "set the to-one on the other side, or edit objects")
+    /// The members of a many-to-many relationship, or of a to-many without inverse, by their IDs:
+    /// as they were set, else as the store has them. Setting makes them exactly these; in an
+    /// ordered relationship in this order. Where the inverse is a to-one the batch fails with
+    /// `invalidRequest`: set that one.
     public subscript<Target>(
         dynamicMember member: KeyPath<Entity.Columns, ToManyColumn<Entity, Target>>
     ) -> [Target.ID] {
-        get { [] }
-        set {}
+        get {
+            let slot = Entity.columns[keyPath: member].definition.slot
+            guard let relationship = model.properties[slot].relationship else { return [] }
+            let ids =
+                links[slot]
+                ?? (old == nil
+                    ? nil
+                    : try? transaction.relatedIDs(model.record, relationship.record, of: object))
+            return (ids ?? []).map {
+                TypedObjectID(
+                    ManagedObjectID(
+                        store: container.identity,
+                        entity: relationship.target,
+                        object: $0
+                    )
+                )
+            }
+        }
+        set {
+            let slot = Entity.columns[keyPath: member].definition.slot
+            guard let relationship = model.properties[slot].relationship else { return }
+            if relationship.isKeptByInverse { return refuseMembers(slot) }
+            for id in newValue where id.objectID.store != container.identity {
+                foreign = foreign ?? id.objectID
+            }
+            var seen: Set<ObjectID> = []
+            links[slot] = newValue.map(\.objectID.object).filter { seen.insert($0).inserted }
+        }
+    }
+
+    /// Members of to-many relationships that were set, by slot; each once.
+    private(set) var links: [Int: [ObjectID]] = [:]
+
+    private mutating func refuseMembers(_ slot: Int) {
+        let name = model.properties[slot].name
+        unstorable =
+            unstorable
+            ?? StoreError(
+                .invalidRequest,
+                "\(model.name).\(name) cannot be set in a batch: it is what its inverse says",
+                place: .init(entity: model.name, attribute: name),
+                suggestion: "Set the to-one on the other side, in a batch of its entity."
+            )
     }
 
     /// An ID of another store that was set; the batch then fails.
     private(set) var foreign: ManagedObjectID?
+
+    /// Why something that was set cannot be; the batch then fails.
+    private(set) var unstorable: StoreError?
+
+    @usableFromInline mutating func refuse(_ slot: Int, _ reason: String) {
+        let name = model.properties[slot].name
+        unstorable =
+            unstorable
+            ?? StoreError(
+                .invalid,
+                "\(model.name).\(name) was to be set to a value that \(reason)",
+                place: .init(entity: model.name, attribute: name),
+                suggestion: "Set \(name) to a value that can be stored, and do the batch again."
+            )
+    }
 
     @usableFromInline func column(_ slot: Int) -> ColumnID {
         precondition(slot >= 0, "the property is not in Columns, or columns is no static let")

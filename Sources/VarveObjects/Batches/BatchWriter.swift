@@ -96,6 +96,7 @@ final class BatchWriter<Entity: ManagedObject> {
         _ transaction: RecordTransaction
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
+        if let unstorable = row.unstorable { throw unstorable }
         if !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
@@ -103,6 +104,7 @@ final class BatchWriter<Entity: ManagedObject> {
         if replacesDuplicates, try replace(&row, given, transaction) { return }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.insert(&row.record, row.object)
+        if !row.links.isEmpty { try link(row, isNew: true, transaction) }
         pending.inserted += 1
     }
 
@@ -112,10 +114,12 @@ final class BatchWriter<Entity: ManagedObject> {
         _ transaction: RecordTransaction
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
+        if let unstorable = row.unstorable { throw unstorable }
         guard let old = row.old else { return }
         row.record.unsetUnchanged(from: old)
+        let isLinked = row.links.isEmpty ? false : try link(row, isNew: false, transaction)
         if row.record.isEmpty {
-            pending.skipped += 1
+            if isLinked { pending.updated += 1 } else { pending.skipped += 1 }
             return
         }
         if !row.blobs.isEmpty { blobs += row.blobs }
@@ -198,6 +202,46 @@ final class BatchWriter<Entity: ManagedObject> {
                 &pending.updated
             )
         }
+    }
+
+    /// Makes the members of to-many relationships those that were set.
+    /// - Returns: whether that changed anything.
+    @discardableResult
+    private func link(
+        _ row: borrowing BatchRow<Entity>,
+        isNew: Bool,
+        _ transaction: RecordTransaction
+    ) throws -> Bool {
+        var isChanged = false
+        for (slot, wanted) in row.links.sorted(by: { $0.key < $1.key }) {
+            guard let relationship = model.properties[slot].relationship else { continue }
+            let (entity, record) = (model.record, relationship.record)
+            let before =
+                isNew ? [] : try transaction.relatedIDs(entity, record, of: row.object)
+            if before == wanted { continue }
+            let known = Set(before)
+            for object in wanted where !known.contains(object) {
+                if try transaction.version(relationship.target, object) != nil { continue }
+                throw RecordError.objectNotFound(
+                    entity: container.schema.entity(relationship.target)?.name ?? "",
+                    object: object
+                )
+            }
+            let stays = Set(wanted)
+            if !relationship.isOrdered, known == stays { continue }
+            isChanged = true
+            if relationship.isOrdered {
+                try transaction.setOrder(entity, record, of: row.object, wanted)
+                continue
+            }
+            for object in before where !stays.contains(object) {
+                try transaction.removeLink(entity, record, from: row.object, to: object)
+            }
+            for object in wanted where !known.contains(object) {
+                try transaction.addLink(entity, record, from: row.object, to: object)
+            }
+        }
+        return isChanged
     }
 
     // MARK: Validation

@@ -13,6 +13,11 @@ public struct ContainerOptions: Sendable {
     public var createIfMissing: Bool
     /// Whether the store is brought to the app's schema by automatic steps.
     public var allowsMigration: Bool
+    /// Entities (`Note`), attributes and relationships (`Note.subtitle`) that the app's schema has
+    /// no longer and whose data may go with them. Opening is refused with `schemaMismatch`, and
+    /// nothing is written, when the schema lacks one that has data and is not named here. Names
+    /// that the store does not have change nothing.
+    public var removing: Set<String>
     /// Whether a store may be opened for writing that others than the user of this process may
     /// write. Whoever may write to a store can change any of it unnoticed.
     public var allowsForeignWriters: Bool
@@ -36,6 +41,7 @@ public struct ContainerOptions: Sendable {
         isReadOnly: Bool = false,
         createIfMissing: Bool = true,
         allowsMigration: Bool = true,
+        removing: Set<String> = [],
         allowsForeignWriters: Bool = false,
         rememberedChanges: Int = 1 << 20,
         backgroundThreads: Int = 4,
@@ -47,6 +53,7 @@ public struct ContainerOptions: Sendable {
         self.isReadOnly = isReadOnly
         self.createIfMissing = createIfMissing
         self.allowsMigration = allowsMigration
+        self.removing = removing
         self.allowsForeignWriters = allowsForeignWriters
         self.rememberedChanges = rememberedChanges
         self.backgroundThreads = backgroundThreads

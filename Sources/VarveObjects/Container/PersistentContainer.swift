@@ -147,6 +147,10 @@ public final class PersistentContainer: Sendable {
             options.isReadOnly
             ? .readOnly : options.createIfMissing ? .createIfMissing : .existing
         records.allowsMigration = options.allowsMigration
+        records.removing = options.removing
+        records.varyingDefault = { entity, attribute in
+            EntityDeclaration.varyingDefault(entity, attribute, in: types)
+        }
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
         let store: RecordStore

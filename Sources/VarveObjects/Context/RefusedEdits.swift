@@ -1,5 +1,5 @@
-// Edits that cannot be: of deleted objects, or between contexts. Setters do not throw, so they are
-// kept out, remembered, and said by the next save.
+// Edits that cannot be: of deleted objects, between contexts, or to what no store keeps. Setters do
+// not throw, so they are kept out, remembered, and said by the next save.
 //
 // Invariants
 // - A refused edit changes nothing.
@@ -15,7 +15,8 @@ public struct RefusedEdit: Sendable {
     public let object: ManagedObjectID
     /// The property; nil: the object was to be deleted.
     public let property: String?
-    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`.
+    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
+    /// `invalidRequest`.
     public let error: StoreError
 }
 
@@ -168,6 +169,33 @@ extension StoreError {
             place: Place(entity: object.storage.model.name, object: object.objectID),
             suggestion: "Delete it in its own context, or get it in this one: "
                 + "context.existingObject(with: id); or: " + wayOut
+        )
+    }
+
+    static func unstorable(
+        _ object: any ManagedObject,
+        _ slot: Int,
+        _ reason: String
+    ) -> StoreError {
+        let model = object.storage.model
+        let name = model.properties[slot].name
+        return StoreError(
+            .invalid,
+            "\(model.name).\(name) was to be set to a value that \(reason)",
+            place: place(object, slot),
+            suggestion: "Set \(name) to a value that can be stored; or: " + wayOut
+        )
+    }
+
+    static func positionWithoutOrder(_ object: any ManagedObject, _ slot: Int) -> StoreError {
+        let model = object.storage.model
+        let name = model.properties[slot].name
+        return StoreError(
+            .invalidRequest,
+            "an object was to be inserted at a position of \(model.name).\(name), which has no "
+                + "order",
+            place: place(object, slot),
+            suggestion: "Use append, or declare the relationship ordered: true; or: " + wayOut
         )
     }
 

@@ -119,6 +119,15 @@ extension Predicate {
         }
     }
 
+    /// A term of a list of the same kind: how terms are grouped means nothing.
+    private func feed(_ hash: inout StableHash, within isAnd: Bool) {
+        switch self {
+        case .and(let terms) where isAnd, .or(let terms) where !isAnd:
+            for term in terms { term.feed(&hash, within: isAnd) }
+        default: feed(&hash)
+        }
+    }
+
     fileprivate func feed(_ hash: inout StableHash) {
         switch self {
         case .always: hash.combine("always")
@@ -144,8 +153,9 @@ extension Predicate {
             hash.combine("not")
             inner.feed(&hash)
         case .and(let terms), .or(let terms):
-            if case .and = self { hash.combine("and") } else { hash.combine("or") }
-            for term in terms { term.feed(&hash) }
+            let isAnd = if case .and = self { true } else { false }
+            hash.combine(isAnd ? "and" : "or")
+            for term in terms { term.feed(&hash, within: isAnd) }
             hash.combine("end")
         case .any(let path, let inner), .all(let path, let inner):
             if case .any = self { hash.combine("any") } else { hash.combine("all") }

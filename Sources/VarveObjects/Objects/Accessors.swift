@@ -21,13 +21,19 @@ extension ManagedObject {
     }
 
     /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is
-    /// kept out and the failure remembered.
+    /// kept out and the failure remembered. So is a value that a store cannot keep, as a refused
+    /// edit.
     public func setStoredValue<Value: StorableValue>(
         _ value: Value,
         _ column: Column<Self, Value>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) {
-        set(value.stored, slot: checkedSlot(column.definition))
+        let slot = checkedSlot(column.definition)
+        if let refusal = value._refusal {
+            storage.core.context?.refuse(self, slot, .unstorable(self, slot, refusal))
+            return
+        }
+        set(value.stored, slot: slot)
     }
 
     /// Reads a blob attribute: a handle, no bytes. For accessors only.

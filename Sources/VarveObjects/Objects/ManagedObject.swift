@@ -20,7 +20,7 @@ where ID == TypedObjectID<Self> {
     /// The entity's name, as it is stored.
     static var entityName: String { get }
     /// The name that a store may still have the entity under.
-    static var originalEntityName: String? { get }
+    static var originalEntityNames: [String] { get }
     /// The entity's columns: a `static let`.
     static var columns: Columns { get }
     /// Indexes beyond those of relationships and constraints.
@@ -50,7 +50,7 @@ where ID == TypedObjectID<Self> {
 
 extension ManagedObject {
     /// Not renamed.
-    public static var originalEntityName: String? { nil }
+    public static var originalEntityNames: [String] { [] }
     /// None.
     public static var indexes: [EntityIndex] { [] }
     /// None.

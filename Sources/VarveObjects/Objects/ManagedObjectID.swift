@@ -6,6 +6,7 @@
 
 import Foundation
 import VarveBase
+import VarveRecords
 
 /// Identity of one object in one store. Sendable, Codable; survives restart, compaction and backup.
 public struct ManagedObjectID: Hashable, Sendable {
@@ -47,8 +48,68 @@ public struct ManagedObjectID: Hashable, Sendable {
 }
 
 extension ManagedObjectID: CustomStringConvertible {
-    /// Entity and object number, as `varve` prints them.
-    public var description: String { "\(entity.rawValue)/\(object.rawValue)" }
+    /// Numbers of entity and object, as `1/12`; `PersistentContainer.objectID` reads it.
+    public var description: String { "\(entity.rawValue)/\(ObjectNumber.text(object))" }
+}
+
+/// The number of an object as people read it.
+///
+/// Each process that has a store open hands out numbers from a range of its own, 2^32 long. So a
+/// number is written as the count of ranges before it and the number in the range, `8-16744`, and
+/// one of the first range as itself.
+enum ObjectNumber {
+    private static let range: UInt64 = 1 << 32
+
+    static func text(_ object: ObjectID) -> String {
+        let (before, number) = object.rawValue.quotientAndRemainder(dividingBy: range)
+        return before == 0 ? "\(number)" : "\(before)-\(number)"
+    }
+
+    /// Reads `12`, `8-16744` and `34359755112`; nil for anything else.
+    static func read(_ text: Substring) -> ObjectID? {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        let isDigits = parts.allSatisfy { part in
+            !part.isEmpty && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        }
+        guard isDigits, let last = parts.last, let number = UInt64(last) else { return nil }
+        switch parts.count {
+        case 1: return number == 0 ? nil : ObjectID(number)
+        case 2:
+            guard let before = UInt64(parts[0]), (1..<range).contains(before), number < range
+            else { return nil }
+            return ObjectID(before * range + number)
+        default: return nil
+        }
+    }
+}
+
+extension PersistentContainer {
+    /// The ID that a text names: `Note/12` with the entity's name, as the description of a typed
+    /// ID; `1/12` with its number, as that of an untyped one; `Note:12`, as the tool `varve` prints
+    /// it; or the text form that begins with `varve:`.
+    ///
+    /// - Returns: nil when the text is no ID of this store's. There may be no such object.
+    public func objectID(_ text: String) -> ManagedObjectID? {
+        if let id = ManagedObjectID(uri: text) { return id.store == identity ? id : nil }
+        guard let slash = text.lastIndex(where: { $0 == "/" || $0 == ":" }),
+            let object = ObjectNumber.read(text[text.index(after: slash)...])
+        else { return nil }
+        let name = text[..<slash]
+        let model = schema.entities.first { $0.name == name || "\($0.record.id.rawValue)" == name }
+        return model.map {
+            ManagedObjectID(store: identity, entity: $0.record.id, object: object)
+        }
+    }
+
+    /// The ID of an object of this entity that a text names.
+    ///
+    /// - Returns: nil when the text is no ID, or one of another entity.
+    public func id<Entity: ManagedObject>(_ text: String, of type: Entity.Type) -> Entity.ID? {
+        guard let id = objectID(text), let model = schema.entity(of: type),
+            id.entity == model.record.id
+        else { return nil }
+        return TypedObjectID(id)
+    }
 }
 
 extension ManagedObjectID: Comparable {
@@ -88,8 +149,8 @@ public struct TypedObjectID<Entity: ManagedObject>: Hashable, Sendable {
 }
 
 extension TypedObjectID: CustomStringConvertible {
-    /// Entity name and object number.
-    public var description: String { "\(Entity.entityName)/\(objectID.object.rawValue)" }
+    /// Entity name and object number, as `Note/12`; `PersistentContainer.id(_:of:)` reads it.
+    public var description: String { "\(Entity.entityName)/\(ObjectNumber.text(objectID.object))" }
 }
 
 extension TypedObjectID: Comparable {

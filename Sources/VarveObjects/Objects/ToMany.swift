@@ -121,9 +121,14 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         for target in targets { append(target) }
     }
 
-    /// Adds an object at a position, or moves it there. The position counts in an ordered
-    /// relationship only; one outside the list is its nearest end.
+    /// Adds an object at a position, or moves it there. A position outside the list is its nearest
+    /// end. A relationship that is not ordered has no positions: there the edit is refused, the
+    /// next save throws `invalidRequest`; use `append`.
     public func insert(_ target: Target, at index: Int) {
+        if owner.storage.model.properties[slot].relationship?.isOrdered == false {
+            context?.refuse(owner, slot, .positionWithoutOrder(owner, slot))
+            return
+        }
         read.ids = nil
         context?.addMember(target, to: owner, slot: slot, at: index)
     }

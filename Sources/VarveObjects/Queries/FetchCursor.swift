@@ -64,13 +64,9 @@ struct CodableValue: Codable {
             let isNegative = try container.decode(Bool.self)
             let exponent = try container.decode(Int16.self)
             let digits = try container.decode([UInt8].self)
-            let canonical =
-                digits.count <= 38 && digits.allSatisfy { $0 <= 9 } && digits.first != 0
-                && digits.last != 0 && !(digits.isEmpty && (isNegative || exponent != 0))
-            guard canonical else { throw CodableValue.unreadable(container) }
-            value = .decimal(
-                DecimalValue(isNegative: isNegative, exponent: exponent, digits: digits)
-            )
+            let decimal = DecimalValue(isNegative: isNegative, exponent: exponent, digits: digits)
+            guard decimal.isCanonical else { throw CodableValue.unreadable(container) }
+            value = .decimal(decimal)
         case "reference": value = .reference(ObjectID(try container.decode(UInt64.self)))
         case "blob":
             let words = try (0..<4).map { _ in try container.decode(UInt64.self) }

@@ -49,6 +49,11 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
         return copy
     }
 
+    /// Only objects of which this attribute is true: `where { $0.isPinned }`.
+    public func `where`(_ attribute: (Entity.Columns) -> Column<Entity, Bool>) -> FetchDescriptor {
+        self.where { attribute($0) == true }
+    }
+
     /// In this order, instead of the one so far.
     public func sorted(_ terms: (Entity.Columns) -> [SortTerm<Entity>]) -> FetchDescriptor {
         var copy = self
@@ -117,6 +122,13 @@ extension ManagedObject {
         _ filter: (Columns) -> TypedPredicate<Self>
     ) -> FetchDescriptor<Self> {
         FetchDescriptor(filter: filter(columns))
+    }
+
+    /// A request for the objects of which this attribute is true: `Note.where { $0.isPinned }`.
+    public static func `where`(_ attribute: (Columns) -> Column<Self, Bool>) -> FetchDescriptor<
+        Self
+    > {
+        FetchDescriptor(filter: attribute(columns) == true)
     }
 
     /// A request for all objects of the entity.

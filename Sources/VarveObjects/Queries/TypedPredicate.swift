@@ -19,26 +19,113 @@ public struct TypedPredicate<Root: ManagedObject>: Hashable, Sendable {
 
     /// Both.
     public static func && (left: TypedPredicate, right: TypedPredicate) -> TypedPredicate {
-        var terms: [Predicate] = []
-        for side in [left.predicate, right.predicate] {
-            if case .and(let inner) = side { terms += inner } else { terms.append(side) }
-        }
-        return TypedPredicate(.and(terms))
+        TypedPredicate(
+            .and(JoinedTerms.join(left.predicate, right.predicate, \.andTerms) { .and($0) })
+        )
     }
 
     /// At least one of them.
     public static func || (left: TypedPredicate, right: TypedPredicate) -> TypedPredicate {
-        var terms: [Predicate] = []
-        for side in [left.predicate, right.predicate] {
-            if case .or(let inner) = side { terms += inner } else { terms.append(side) }
-        }
-        return TypedPredicate(.or(terms))
+        TypedPredicate(
+            .or(JoinedTerms.join(left.predicate, right.predicate, \.orTerms) { .or($0) })
+        )
     }
 
     /// The opposite.
     public static prefix func ! (operand: TypedPredicate) -> TypedPredicate {
         TypedPredicate(.not(operand.predicate))
     }
+}
+
+/// Terms joined one by one. A flat list would be copied with each term, and a tree that leans to
+/// one side would be as deep as there are terms: so terms that stand side by side become groups,
+/// and groups groups of groups. What is joined of n terms is O(log n) deep, and a term more costs
+/// O(log n).
+private enum JoinedTerms {
+    private static let groupSize = 32
+
+    static func join(
+        _ left: Predicate,
+        _ right: Predicate,
+        _ terms: (Predicate) -> [Predicate]?,
+        _ group: ([Predicate]) -> Predicate
+    ) -> [Predicate] {
+        var all = terms(left) ?? [left]
+        let more = terms(right) ?? [right]
+        if all.count + more.count > 16 * groupSize { return [left, right] }
+        func level(_ predicate: Predicate) -> Int {
+            terms(predicate).map { 1 + ($0.first.map(level) ?? 0) } ?? 0
+        }
+        if more.count == 1 || all.count != 1 {
+            for term in more {
+                all.append(term)
+                while all.count > groupSize {
+                    let run = all.suffix(groupSize)
+                    let height = level(run[run.startIndex])
+                    guard run.allSatisfy({ level($0) == height }) else { break }
+                    let grouped = group(Array(run))
+                    all.removeLast(groupSize)
+                    all.append(grouped)
+                }
+            }
+            return all
+        }
+        all += more
+        while all.count > groupSize {
+            let run = all.prefix(groupSize)
+            let height = level(run[0])
+            guard run.allSatisfy({ level($0) == height }) else { break }
+            let grouped = group(Array(run))
+            all.replaceSubrange(0..<groupSize, with: [grouped])
+        }
+        return all
+    }
+}
+
+extension Predicate {
+    fileprivate var orTerms: [Predicate]? {
+        if case .or(let terms) = self { terms } else { nil }
+    }
+    fileprivate var andTerms: [Predicate]? {
+        if case .and(let terms) = self { terms } else { nil }
+    }
+}
+
+/// What `&&`, `||` and `!` take beside filters: an attribute that is true or false.
+public protocol BooleanTerm<Root>: Sendable {
+    /// The entity that it belongs to.
+    associatedtype Root: ManagedObject
+    /// The filter that it stands for.
+    var filter: TypedPredicate<Root> { get }
+}
+
+extension TypedPredicate: BooleanTerm {
+    /// Itself.
+    public var filter: TypedPredicate { self }
+}
+
+extension Column: BooleanTerm where Value == Bool {
+    /// The attribute is true.
+    public var filter: TypedPredicate<Root> { self == true }
+
+    /// The attribute is false.
+    public static prefix func ! (column: Column) -> TypedPredicate<Root> { column == false }
+}
+
+/// Both.
+public func && <Left: BooleanTerm, Right: BooleanTerm>(
+    left: Left,
+    right: Right
+) -> TypedPredicate<Left.Root> where Left.Root == Right.Root {
+    left.filter && right.filter
+}
+
+/// At least one of them.
+public func || <Left: BooleanTerm, Right: BooleanTerm>(
+    left: Left,
+    right: Right
+) -> TypedPredicate<Left.Root> where Left.Root == Right.Root {
+    left.filter || right.filter
 }
 
 extension Column {
@@ -206,7 +293,7 @@ extension Column where Value == Blob? {
     private func part(_ part: PropertyPath.Part) -> PropertyDefinition {
         PropertyDefinition(
             path: PropertyPath(path.names, part: part),
-            originalName: nil,
+            originalNames: [],
             kind: definition.kind
         )
     }

@@ -32,14 +32,15 @@ public final class PropertyDefinition: Sendable {
     }
 
     let path: PropertyPath
-    let originalName: String?
+    /// Names that stores may still have it under, the latest first.
+    let originalNames: [String]
     let kind: Kind
     /// Position among the entity's properties; -1 until the entity is registered, and for paths.
     @usableFromInline let slotNumber: Atomic<Int>
 
-    init(path: PropertyPath, originalName: String?, kind: Kind) {
+    init(path: PropertyPath, originalNames: [String], kind: Kind) {
         self.path = path
-        self.originalName = originalName
+        self.originalNames = originalNames
         self.kind = kind
         self.slotNumber = Atomic(-1)
     }
@@ -54,7 +55,7 @@ public final class PropertyDefinition: Sendable {
     func behind(_ prefix: PropertyPath) -> PropertyDefinition {
         PropertyDefinition(
             path: PropertyPath(prefix.names + path.names, part: path.part),
-            originalName: nil,
+            originalNames: [],
             kind: kind
         )
     }
@@ -73,17 +74,18 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     /// An attribute with a default, evaluated for each new object.
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
-    ///   - value: the value of a new object, and of rows older than the attribute.
-    ///   - originalName: the name that a store may still have it under.
+    ///   - value: the value of a new object, and of rows older than the attribute: one for all of
+    ///     them if it is always the same, one for each if it is not, as with `UUID()`.
+    ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         default value: @autoclosure @escaping @Sendable () -> Value,
-        originalName: String? = nil
+        originalName: String...
     ) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
-                originalName: originalName,
+                originalNames: originalName,
                 kind: .attribute(
                     .init(
                         type: Value.attributeType,
@@ -99,12 +101,12 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     /// the first save (`missingValue`).
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
-    ///   - originalName: the name that a store may still have it under.
-    public init(_ name: String, originalName: String? = nil) {
+    ///   - originalName: names that stores may still have it under, the latest first.
+    public init(_ name: String, originalName: String...) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
-                originalName: originalName,
+                originalNames: originalName,
                 kind: .attribute(
                     .init(
                         type: Value.attributeType,
@@ -127,16 +129,16 @@ extension Column where Value == Blob? {
     ///   - name: the property's name, as it is stored.
     ///   - limit: bytes; a blob with more of them becomes a file of its own, others stay in the
     ///     store.
-    ///   - originalName: the name that a store may still have it under.
+    ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         externalStorageAbove limit: Int = 102_400,
-        originalName: String? = nil
+        originalName: String...
     ) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
-                originalName: originalName,
+                originalNames: originalName,
                 kind: .attribute(
                     .init(
                         type: .blob,

@@ -88,7 +88,7 @@ enum EntityDeclaration {
                 attributes.append(
                     AttributeDescription(
                         name: property.name,
-                        originalName: property.originalName,
+                        originalNames: property.originalNames,
                         type: attribute.type,
                         isOptional: attribute.isOptional,
                         defaultValue: attribute.makeDefault?() ?? .null,
@@ -106,7 +106,7 @@ enum EntityDeclaration {
                 relationships.append(
                     RelationshipDescription(
                         name: property.name,
-                        originalName: property.originalName,
+                        originalNames: property.originalNames,
                         target: target,
                         inverse: inverses[[type.entityName, property.name]],
                         isToMany: property.isToMany,
@@ -118,7 +118,7 @@ enum EntityDeclaration {
         }
         return EntityDescription(
             name: type.entityName,
-            originalName: type.originalEntityName,
+            originalNames: type.originalEntityNames,
             attributes: attributes,
             relationships: relationships,
             indexes: type.indexes.map { index in
@@ -132,6 +132,30 @@ enum EntityDeclaration {
                 UniqueConstraintDescription($0.properties, policy: $0.policy.recordPolicy)
             }
         )
+    }
+
+    /// What makes the default of an attribute, if it is not the same each time. Rows that are older
+    /// than the attribute then get a value each.
+    ///
+    /// A default that is a time of day differs once the clock has moved on; one that is a coin's
+    /// throw in all but one of 2^63 cases.
+    static func varyingDefault(
+        _ entity: String,
+        _ attribute: String,
+        in types: [any ManagedObject.Type]
+    ) -> (() -> StoredValue)? {
+        guard let type = types.first(where: { $0.entityName == entity }),
+            case .attribute(let definition)? = properties(of: type)
+                .first(where: { $0.name == attribute })?.kind,
+            let make = definition.makeDefault
+        else { return nil }
+        let first = make()
+        if first == .null { return nil }
+        let clock = ContinuousClock()
+        let moved = clock.now + .microseconds(5)
+        while clock.now < moved {}
+        for _ in 0..<64 where make() != first { return make }
+        return nil
     }
 
     private static func invalid(_ problems: [String]) -> StoreError {

@@ -31,17 +31,17 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
     ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it
     ///     out.
     ///   - deleteRule: what deleting the owner does to the target.
-    ///   - originalName: the name that a store may still have it under.
+    ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         inverse: String? = nil,
         deleteRule: DeleteRule = .nullify,
-        originalName: String? = nil
+        originalName: String...
     ) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
-                originalName: originalName,
+                originalNames: originalName,
                 kind: .toOne(
                     .init(
                         target: Target.self,
@@ -96,18 +96,18 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
     ///   - ordered: whether the objects have an order of their own; otherwise they come by object
     ///     ID.
     ///   - deleteRule: what deleting the owner does to the targets.
-    ///   - originalName: the name that a store may still have it under.
+    ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         inverse: String? = nil,
         ordered: Bool = false,
         deleteRule: DeleteRule = .nullify,
-        originalName: String? = nil
+        originalName: String...
     ) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
-                originalName: originalName,
+                originalNames: originalName,
                 kind: .toMany(
                     .init(
                         target: Target.self,

@@ -88,7 +88,8 @@ extension UUIDValue {
 }
 
 extension URL: OrderedValue {
-    /// Stored as its absolute text.
+    /// Stored as its text; one that is relative to a base as its own text, a space, which no URL
+    /// has in it, and the base's.
     public static var attributeType: AttributeType { .url }
     /// `about:blank`.
     public static var zeroValue: URL {
@@ -98,15 +99,30 @@ extension URL: OrderedValue {
     /// From a stored text.
     public init?(stored: StoredValue) {
         guard case .text(let text) = stored else { return nil }
-        self.init(string: text)
+        guard let space = text.utf8.firstIndex(of: UInt8(ascii: " ")) else {
+            self.init(string: text)
+            return
+        }
+        let base = URL(string: String(text[text.index(after: space)...]))
+        guard let base, let url = URL(string: String(text[..<space]), relativeTo: base) else {
+            return nil
+        }
+        self = url
     }
 
     /// A stored text.
-    public var stored: StoredValue { .text(absoluteString) }
+    public var stored: StoredValue { .text(storedText) }
 
-    /// Orders by the text.
+    private var storedText: String {
+        guard let baseURL else { return absoluteString }
+        let text = "\(relativeString) \(baseURL.absoluteString)"
+        // What Foundation does not make again from its parts is kept as what it means.
+        return URL(stored: .text(text)) == self ? text : absoluteString
+    }
+
+    /// Orders by the stored text.
     public static func < (left: URL, right: URL) -> Bool {
-        left.absoluteString < right.absoluteString
+        left.storedText < right.storedText
     }
 }
 
@@ -134,45 +150,39 @@ extension Decimal: OrderedValue {
 
     /// From a stored decimal; nil if out of `Decimal`'s range.
     public init?(stored: StoredValue) {
-        guard case .decimal(let value) = stored, value.digits.count <= 38 else { return nil }
-        var significand: Decimal = 0
-        for digit in value.digits {
-            guard digit <= 9 else { return nil }
-            significand = significand * 10 + Decimal(Int(digit))
+        guard case .decimal(let value) = stored, value.isCanonical else { return nil }
+        var number = value.digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
+        var exponent = Int(value.exponent)
+        // The canonical form has no zeros at the end; a large number of few digits needs them back.
+        while exponent > 127 {
+            let (more, overflow) = number.multipliedReportingOverflow(by: 10)
+            guard !overflow, number != 0 else { return nil }
+            number = more
+            exponent -= 1
         }
-        let exponent = Int(value.exponent)
-        guard (-128...127).contains(exponent) else { return nil }
+        guard exponent >= -128 else { return nil }
+        let low = Decimal(UInt64(truncatingIfNeeded: number))
+        let high = UInt64(truncatingIfNeeded: number >> 64)
         self.init(
             sign: value.isNegative ? .minus : .plus,
             exponent: exponent,
-            significand: significand
+            significand: high == 0 ? low : Decimal(high) * Self.word + low
         )
     }
 
-    /// A stored decimal; not-a-number is null. A 39th digit, which only a few `Decimal`s have, is
-    /// cut off.
+    /// 2 to the power of 64.
+    private static let word = Decimal(UInt64.max) + 1
+
+    /// A stored decimal, all digits of it; not-a-number is null, and setters refuse it.
     public var stored: StoredValue {
-        guard !isNaN else { return .null }
-        var exponent = self.exponent
-        var text = "\(magnitude.significand)"
-        if text.count > 38 {
-            text = String(text.prefix(38))
-            exponent += 1
-        }
-        var digits = text.utf8.map { $0 - UInt8(ascii: "0") }
-        while digits.last == 0 {
-            digits.removeLast()
-            exponent += 1
-        }
-        guard !digits.isEmpty else {
-            return .decimal(DecimalValue(isNegative: false, exponent: 0, digits: []))
-        }
-        return .decimal(
-            DecimalValue(
-                isNegative: sign == .minus,
-                exponent: Int16(truncatingIfNeeded: exponent),
-                digits: digits
-            )
-        )
+        if isNaN { return .null }
+        let digits = "\(magnitude.significand)".utf8.map { $0 - UInt8(ascii: "0") }
+        let value = DecimalValue(normalizing: sign == .minus, digits: digits, exponent: exponent)
+        return value.map { .decimal($0) } ?? .null
+    }
+
+    /// Not-a-number is no value that a store keeps.
+    public var _refusal: String? {
+        isNaN ? "is not-a-number, and a decimal in a store is always a number" : nil
     }
 }

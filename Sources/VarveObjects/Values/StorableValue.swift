@@ -32,11 +32,17 @@ public protocol StorableValue: Sendable {
     /// Whether `read` runs no code but the library's. For the library's own types: code of an app
     /// could let the row go while it is read.
     static var _isReadByLibrary: Bool { get }
+    /// Why a store cannot keep this value, as the end of a sentence; nil: it can. Setters keep out
+    /// what has one. For the library's own types.
+    var _refusal: String? { get }
 }
 
 extension StorableValue {
     /// Most types have code of their own.
     @inlinable public static var _isReadByLibrary: Bool { false }
+
+    /// Most types have no value that a store cannot keep.
+    @inlinable public var _refusal: String? { nil }
 
     /// Values of most types are not optional.
     @inlinable public static var isOptional: Bool { false }
@@ -96,6 +102,9 @@ extension Optional: StorableValue where Wrapped: StorableValue {
     /// Nil is null.
     @inlinable public var stored: StoredValue { self?.stored ?? .null }
 
+    /// As the wrapped value.
+    @inlinable public var _refusal: String? { self?._refusal }
+
     /// Nil is null.
     @inlinable public func write(_ column: ColumnID, to row: inout RecordRow) {
         if let self { self.write(column, to: &row) } else { row.setNull(column) }
@@ -140,6 +149,9 @@ extension StoredEnum {
         self.init(rawValue: raw)
     }
 
+    /// As the raw value.
+    @inlinable public var _refusal: String? { rawValue._refusal }
+
     /// The raw value, stored.
     @inlinable public var stored: StoredValue { rawValue.stored }
 
@@ -156,3 +168,18 @@ extension StoredEnum {
         return .some(value)
     }
 }
+
+/// Does nothing: what a macro writes so that the compiler checks a type.
+public func _requireStorable<Value: StorableValue>(_: Value.Type) {}
+
+/// Does nothing: what the compiler finds for a type that no attribute can have.
+@available(
+    *,
+    unavailable,
+    message: """
+        an attribute's type is Bool, an integer, Double, Float, String, Date, UUID, URL, Data, \
+        Decimal or Blob?; an enum with raw values becomes one by ': StoredEnum'; another entity \
+        is led to with @Relationship; a property that is not stored is marked @Transient
+        """
+)
+@_disfavoredOverload public func _requireStorable<Value>(_: Value.Type) {}

@@ -105,12 +105,10 @@ struct SchemaCatalog {
         var kept: Set<EntityID> = []
         var entities = result.record.entities.filter(\.isHiddenLink)
         for entity in sorted {
-            let match =
-                visible.first { $0.name == entity.name }
-                ?? visible.first {
-                    $0.name == entity.originalName && !declared.contains($0.name)
-                        && !kept.contains($0.id)
-                }
+            let names = [entity.name] + entity.originalNames.filter { !declared.contains($0) }
+            let match = names.lazy.compactMap { name in
+                visible.first { $0.name == name && !kept.contains($0.id) }
+            }.first
             if var match {
                 kept.insert(match.id)
                 ids[entity.name] = match.id
@@ -167,11 +165,11 @@ struct SchemaCatalog {
             var attributes: [SchemaRecord.Attribute] = []
             let names = Set(declared.attributes.map(\.name))
             for attribute in declared.attributes {
-                let match =
-                    rest.firstIndex { $0.name == attribute.name }
-                    ?? rest.firstIndex {
-                        $0.name == attribute.originalName && !names.contains($0.name)
-                    }
+                let known =
+                    [attribute.name] + attribute.originalNames.filter { !names.contains($0) }
+                let match = known.lazy.compactMap { name in
+                    rest.firstIndex { $0.name == name }
+                }.first
                 if let match {
                     attributes.append(
                         catalog.changed(rest.remove(at: match), to: attribute, of: entity)
@@ -242,8 +240,8 @@ struct SchemaCatalog {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
                     "\(label) is \(name) in the store and \(declared.type) in the app;"
-                        + " declare it under a new name and copy its values in a custom"
-                        + " migration stage"
+                        + " declare both, the old one as it was and the new one under a new"
+                        + " name, copy the values in the app, and leave the old one out later"
                 )
             }
         }
@@ -286,11 +284,11 @@ struct SchemaCatalog {
             var relationships: [SchemaRecord.Relationship] = []
             let names = Set(declared.relationships.map(\.name))
             for relationship in declared.relationships {
-                let match =
-                    rest.firstIndex { $0.name == relationship.name }
-                    ?? rest.firstIndex {
-                        $0.name == relationship.originalName && !names.contains($0.name)
-                    }
+                let known =
+                    [relationship.name] + relationship.originalNames.filter { !names.contains($0) }
+                let match = known.lazy.compactMap { name in
+                    rest.firstIndex { $0.name == name }
+                }.first
                 let before = match.map { rest.remove(at: $0) }
                 relationships.append(catalog.relationship(relationship, before, &entity))
             }
@@ -318,7 +316,8 @@ struct SchemaCatalog {
             default:
                 problems.append(
                     "the links of \(label) are kept in another way in the store:"
-                        + " declare it under a new name and copy them in a custom migration stage"
+                        + " declare both, the old one as it was and the new one under a new"
+                        + " name, copy the links in the app, and leave the old one out later"
                 )
             }
             if before.target != target {

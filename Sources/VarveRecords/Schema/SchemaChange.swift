@@ -2,8 +2,11 @@
 // into line.
 //
 // Invariants
+// - Nothing that holds data goes unless it was named (SchemaRemovals.swift).
 // - Rows of dropped entities and large values of dropped columns go under the old schema, which
 //   knows their trees; everything else happens under the new one.
+// - A new column whose default differs from call to call gets a value of its own in every row; one
+//   whose default is always the same is written in no row.
 // - Any error leaves the store at its old commit.
 
 import VarveBase
@@ -15,21 +18,25 @@ struct SchemaChange {
     private let resolution: SchemaResolution
     private let stored: SchemaRecord?
     private let declared: SchemaDescription
+    private let options: RecordOptions
 
     init(
         _ resolution: SchemaResolution,
         _ stored: SchemaRecord?,
-        _ declared: SchemaDescription
+        _ declared: SchemaDescription,
+        _ options: RecordOptions
     ) {
         self.resolution = resolution
         self.stored = stored
         self.declared = declared
+        self.options = options
     }
 
     func apply(
         to transaction: WriteTransaction,
         _ counters: RecordCounters
     ) throws {
+        try checkRemovals(transaction)
         try checkEmpty(transaction)
         for entity in resolution.droppedEntities { try deleteRows(of: entity, transaction) }
         for (entity, columns) in resolution.clearedColumns.sorted(by: { $0.key < $1.key }) {
@@ -52,7 +59,49 @@ struct SchemaChange {
         for (entity, attributes) in resolution.filledColumns.sorted(by: { $0.key < $1.key }) {
             for attribute in attributes { try fill(attribute, of: entity, transaction) }
         }
+        for (entity, attribute) in addedAttributes {
+            try give(attribute, to: entity, transaction)
+        }
         try checkUnique(transaction, counters)
+    }
+
+    private func checkRemovals(_ transaction: WriteTransaction) throws {
+        guard let stored else { return }
+        let removals = SchemaRemovals(stored, resolution.record, named: options.removing)
+        let problems = try removals.problems(transaction)
+        if problems.isEmpty { return }
+        let differences = resolution.steps.map { "the whole change would be: \($0)" }
+        throw RecordError.schemaMismatch(problems: problems + differences)
+    }
+
+    /// Attributes that entities with a past did not have.
+    private var addedAttributes: [(SchemaRecord.Entity, SchemaRecord.Attribute)] {
+        resolution.record.entities.flatMap { entity in
+            let before = stored?.entities.first { $0.id == entity.id }
+            return before.map { before in
+                entity.attributes.filter { attribute in
+                    !before.attributes.contains { $0.column == attribute.column }
+                }.map { (entity, $0) }
+            } ?? []
+        }
+    }
+
+    /// A value of its own for every row, where the default differs from call to call.
+    private func give(
+        _ attribute: SchemaRecord.Attribute,
+        to entity: SchemaRecord.Entity,
+        _ transaction: WriteTransaction
+    ) throws {
+        let objects = try transaction.objects(entity.tree)
+        guard !objects.isEmpty, let make = options.varyingDefault(entity.name, attribute.name)
+        else { return }
+        for object in objects {
+            try transaction.update(
+                entity.id,
+                object,
+                patch: RowPatch.encode([(attribute.column, make())])
+            )
+        }
     }
 
     private func checkEmpty(_ transaction: WriteTransaction) throws(RecordError) {
@@ -75,18 +124,6 @@ struct SchemaChange {
         if !problems.isEmpty { throw .schemaMismatch(problems: problems) }
     }
 
-    private func objects(
-        _ tree: TreeID,
-        _ transaction: WriteTransaction
-    ) throws(EngineError) -> [ObjectID] {
-        var ids: [ObjectID] = []
-        var cursor = try transaction.cursor(tree)
-        if try cursor.first() {
-            _ = try cursor.takeObjectIDs(limit: Int.max, isForward: true, end: nil, into: &ids)
-        }
-        return ids
-    }
-
     /// Row by row where rows may own blobs or large values, else the whole tree at once.
     private func deleteRows(
         of entity: SchemaRecord.Entity,
@@ -97,7 +134,7 @@ struct SchemaChange {
             AttributeType.blob.rawValue,
         ]
         if entity.attributes.contains(where: { owning.contains($0.typeCode) }) {
-            for id in try objects(entity.tree, transaction) {
+            for id in try transaction.objects(entity.tree) {
                 try transaction.delete(entity.id, id)
             }
         }
@@ -116,7 +153,7 @@ struct SchemaChange {
         _ transaction: WriteTransaction
     ) throws {
         guard let entity = stored?.entities.first(where: { $0.id == id }) else { return }
-        for object in try objects(entity.tree, transaction) {
+        for object in try transaction.objects(entity.tree) {
             guard let row = try transaction.row(entity.tree, object) else { continue }
             let view = try RowView(row.bytes)
             let owned = columns.filter { column in
@@ -142,7 +179,8 @@ struct SchemaChange {
             let kept = entity.attributes.first(where: { $0.column == attribute.column })
         else { return }
         var missing = 0
-        for object in try objects(entity.tree, transaction) {
+        let make = options.varyingDefault(entity.name, attribute.name)
+        for object in try transaction.objects(entity.tree) {
             guard let row = try transaction.row(entity.tree, object) else { continue }
             let slot = try RowView(row.bytes).slot(attribute.column)
             guard slot.isNull || (slot.isAbsent && kept.defaultValue == .null) else { continue }
@@ -153,7 +191,7 @@ struct SchemaChange {
             try transaction.update(
                 id,
                 object,
-                patch: RowPatch.encode([(attribute.column, attribute.defaultValue)])
+                patch: RowPatch.encode([(attribute.column, make?() ?? attribute.defaultValue)])
             )
         }
         if missing > 0 {
@@ -180,7 +218,7 @@ struct SchemaChange {
         for (id, trees) in resolution.uniqueIndexes.sorted(by: { $0.key < $1.key }) {
             let entity = try reader.entity(id)
             let ids = try reader.engine { () throws(EngineError) in
-                try objects(entity.tree, transaction)
+                try transaction.objects(entity.tree)
             }
             violations += try reader.violations(entity, ids, only: trees)
         }

@@ -24,8 +24,8 @@ public struct SchemaDescription: Hashable, Sendable {
 public struct EntityDescription: Hashable, Sendable {
     /// Name, unique in the schema.
     public var name: String
-    /// The name that the store may still have it under.
-    public var originalName: String?
+    /// Names that stores may still have it under, the latest first.
+    public var originalNames: [String]
     /// Attributes. Their names and those of relationships are unique together.
     public var attributes: [AttributeDescription]
     /// Relationships to other objects.
@@ -38,14 +38,14 @@ public struct EntityDescription: Hashable, Sendable {
     /// Joins the parts of an entity.
     public init(
         name: String,
-        originalName: String? = nil,
+        originalNames: [String] = [],
         attributes: [AttributeDescription] = [],
         relationships: [RelationshipDescription] = [],
         indexes: [IndexDescription] = [],
         uniqueConstraints: [UniqueConstraintDescription] = []
     ) {
         self.name = name
-        self.originalName = originalName
+        self.originalNames = originalNames
         self.attributes = attributes
         self.relationships = relationships
         self.indexes = indexes
@@ -57,8 +57,8 @@ public struct EntityDescription: Hashable, Sendable {
 public struct AttributeDescription: Hashable, Sendable {
     /// Name, unique among the entity's properties.
     public var name: String
-    /// The name that the store may still have it under.
-    public var originalName: String?
+    /// Names that stores may still have it under, the latest first.
+    public var originalNames: [String]
     /// Type of its values.
     public var type: AttributeType
     /// Whether null is allowed.
@@ -71,14 +71,14 @@ public struct AttributeDescription: Hashable, Sendable {
     /// Joins the parts of an attribute.
     public init(
         name: String,
-        originalName: String? = nil,
+        originalNames: [String] = [],
         type: AttributeType,
         isOptional: Bool = false,
         defaultValue: StoredValue = .null,
         externalLimit: UInt64? = nil
     ) {
         self.name = name
-        self.originalName = originalName
+        self.originalNames = originalNames
         self.type = type
         self.isOptional = isOptional
         self.defaultValue = defaultValue
@@ -98,8 +98,8 @@ public enum DeleteRule: UInt8, Hashable, Sendable {
 public struct RelationshipDescription: Hashable, Sendable {
     /// Name, unique among the entity's properties.
     public var name: String
-    /// The name that the store may still have it under.
-    public var originalName: String?
+    /// Names that stores may still have it under, the latest first.
+    public var originalNames: [String]
     /// Name of the entity it leads to.
     public var target: String
     /// Name of the relationship back, in the target entity.
@@ -114,7 +114,7 @@ public struct RelationshipDescription: Hashable, Sendable {
     /// Joins the parts of a relationship.
     public init(
         name: String,
-        originalName: String? = nil,
+        originalNames: [String] = [],
         target: String,
         inverse: String? = nil,
         isToMany: Bool = false,
@@ -122,7 +122,7 @@ public struct RelationshipDescription: Hashable, Sendable {
         deleteRule: DeleteRule = .nullify
     ) {
         self.name = name
-        self.originalName = originalName
+        self.originalNames = originalNames
         self.target = target
         self.inverse = inverse
         self.isToMany = isToMany

@@ -22,9 +22,22 @@ extension SchemaDescription {
             problems.append("\(entities.count) entities are too many")
         }
         for index in result.entities.indices { result.fillInverses(from: index, &problems) }
-        for entity in result.entities { entity.check(result, &problems) }
+        for entity in result.entities {
+            entity.check(result, &problems)
+            for original in entity.originalNames where names.contains(original) {
+                problems.append(Self.ambiguous("entity \(entity.name)", original, "entity"))
+            }
+        }
         if !problems.isEmpty { throw .invalidSchema(problems: problems) }
         return result
+    }
+
+    /// A name that is an older one of one thing and the present one of another could mean either
+    /// in a store; a swap of two names would be done again with each new version.
+    fileprivate static func ambiguous(_ label: String, _ name: String, _ kind: String) -> String {
+        "\(label) was called \(name), which is the name of another \(kind) now: leave out the"
+            + " originalName if no store has it under that name any more, else give that other"
+            + " \(kind) a third name; two names are swapped in two versions"
     }
 
     private mutating func fillInverses(from index: Int, _ problems: inout [String]) {
@@ -69,6 +82,15 @@ extension EntityDescription {
             if !Self.isName(property) { problems.append("\(name) has a property without a name") }
             if !names.insert(property).inserted {
                 problems.append("\(name).\(property) is declared twice")
+            }
+        }
+        let originals =
+            attributes.map { ($0.name, $0.originalNames) }
+            + relationships.map { ($0.name, $0.originalNames) }
+        for (property, before) in originals {
+            for original in before where names.contains(original) {
+                let label = "\(name).\(property)"
+                problems.append(SchemaDescription.ambiguous(label, original, "property"))
             }
         }
         if names.count > RowCoding.columnsMax / 2 {

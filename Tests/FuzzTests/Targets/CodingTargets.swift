@@ -218,7 +218,7 @@ enum CodingTargets {
         case 7: return .uuid(UUIDValue(high: reader.number64(), low: reader.number64()))
         case 8: return .reference(ObjectID(reader.number64()))
         default:
-            let digits = reader.take(Int(reader.byte() % 39)).map { $0 % 10 }
+            let digits = reader.take(Int(reader.byte() % 40)).map { $0 % 10 }
             let exponent = Int(Int16(truncatingIfNeeded: reader.number16()))
             let isNegative = reader.byte() & 1 == 1
             return DecimalValue(normalizing: isNegative, digits: digits, exponent: exponent)

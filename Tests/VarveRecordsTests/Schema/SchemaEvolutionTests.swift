@@ -67,7 +67,7 @@ import VarveFormat
         var after = schema(
             2,
             item(
-                AttributeDescription(name: "name", originalName: "title", type: .text),
+                AttributeDescription(name: "name", originalNames: ["title"], type: .text),
                 AttributeDescription(name: "size", type: .int64),
                 AttributeDescription(name: "rank", type: .int32, defaultValue: .int(5))
             )
@@ -82,7 +82,7 @@ import VarveFormat
                 "Item: build index (rank)", "set version 1 -> 2",
             ]
         )
-        let store = try directory.open(after)
+        let store = try directory.open(after, removing: ["Item.gone"])
         let item = try store.schema.require("Item")
         let snapshot = try store.snapshot()
         #expect(snapshot.number.rawValue == 3)
@@ -135,12 +135,12 @@ import VarveFormat
         }
         let item = EntityDescription(
             name: "Item",
-            originalName: "Thing",
+            originalNames: ["Thing"],
             attributes: [AttributeDescription(name: "title", type: .text)],
             indexes: [IndexDescription("title")]
         )
         let new = EntityDescription(name: "New")
-        let store = try directory.open(schema(2, item, new))
+        let store = try directory.open(schema(2, item, new), removing: ["Old"])
         let snapshot = try store.snapshot()
         let entity = try store.schema.require("Item")
         #expect(try snapshot.row(entity.id, id)?.text(entity.column("title")) == "x")
@@ -322,14 +322,15 @@ import VarveFormat
         var changed = Cities.schema
         changed.version = 2
         changed.entities[1].attributes[0].name = "title"
-        changed.entities[1].attributes[0].originalName = "name"
+        changed.entities[1].attributes[0].originalNames = ["name"]
         changed.entities[1].indexes[0] = IndexDescription("title")
         let stored = try #require(try store.record(old.storage.schema))
         let checked = try changed.checked()
         let resolution = try SchemaCatalog.resolve(checked, stored: stored)
         _ = try old.row(city.id, id)
         _ = try store.engine.write { transaction in
-            try SchemaChange(resolution, stored, checked).apply(to: transaction, store.counters)
+            try SchemaChange(resolution, stored, checked, RecordOptions())
+                .apply(to: transaction, store.counters)
         }
         let new = try store.snapshot()
         #expect(old.schema.entity(city.id)?.attributes[0].name == "name")

@@ -134,7 +134,11 @@ struct TestDirectory {
     var location: StoreLocation { .directory(directory, name: "test") }
 
     /// Opens the store, or makes it.
-    func open(_ schema: SchemaDescription) throws -> RecordStore {
-        try RecordStore.open(location, schema: schema)
+    func open(_ schema: SchemaDescription, removing: Set<String> = []) throws -> RecordStore {
+        try RecordStore.open(
+            location,
+            schema: schema,
+            options: RecordOptions(removing: removing)
+        )
     }
 }
