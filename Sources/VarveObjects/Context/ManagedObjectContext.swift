@@ -36,6 +36,10 @@ public final class ManagedObjectContext {
     var lostTargets: [LostTarget] = []
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
+    /// The same, in order, and some that are none any more.
+    var deletions: [ObjectID] = []
+    /// How many of them have no edits any more.
+    var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Marked as deleted; their rules have not run yet.

@@ -65,6 +65,10 @@ extension ManagedObjectContext: GraphState {
         try isMember(member, of: object(id, model), slot: slot)
     }
 
+    func list(_ id: ObjectID, _ slot: Int) -> ToManyEdit? {
+        toManyEdits[ToManyKey(owner: id, slot: slot)]
+    }
+
     func savedMembers(
         _ id: ObjectID,
         _ model: EntityModel,
@@ -136,7 +140,7 @@ extension ManagedObjectContext: GraphState {
         let object = object(id, model)
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
-        doomed[id] = model
+        if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.insert(.deleted)
@@ -214,8 +218,14 @@ extension ManagedObjectContext: GraphState {
         toManyEdits = [:]
         looseReferences = [:]
         lostTargets = []
-        doomed = [:]
+        forgetDoomed()
         lastPlaces = [:]
+    }
+
+    private func forgetDoomed() {
+        doomed = [:]
+        deletions = []
+        deletionsEnded = 0
     }
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
@@ -228,7 +238,7 @@ extension ManagedObjectContext: GraphState {
         toManyEdits = [:]
         looseReferences = [:]
         lostTargets = []
-        doomed = [:]
+        forgetDoomed()
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
             do throws(StoreError) { try apply(intent) } catch { note(error, nil) }

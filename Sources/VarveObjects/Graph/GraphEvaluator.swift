@@ -96,11 +96,16 @@ extension GraphState {
             }
         }
         guard relationship.isOrdered, case .between = place else { return }
-        let members = try members(id, model, slot)
-        let base = try savedMembers(id, model, slot)
+        let known = list(id, slot)
+        var start: (members: [ObjectID], base: [ObjectID])?
+        if known?.order == nil {
+            start = (try members(id, model, slot), try savedMembers(id, model, slot))
+        }
+        let gone = deletions.count
         try edit(id, model, slot) { (list) in
-            list.place(member, place, among: members)
-            list.dropOrder(over: base)
+            if let start { list.startOrder(start.members, over: start.base, gone: gone) }
+            list.place(member, place)
+            list.dropOrder()
         }
     }
 
@@ -138,9 +143,10 @@ extension GraphState {
         let order = ids.filter { isPresent.contains($0) } + present.filter { !isNamed.contains($0) }
         if order == present { return }
         let base = try savedMembers(id, model, slot)
+        let gone = deletions.count
         try edit(id, model, slot) { (list) in
-            list.arrange(order)
-            list.dropOrder(over: base)
+            list.arrange(order, over: base, gone: gone)
+            list.dropOrder()
         }
     }
 

@@ -25,6 +25,10 @@ protocol GraphState: AnyObject {
     /// Whether an object is a member.
     func isMember(_ member: ObjectID, _ id: ObjectID, _ model: EntityModel, _ slot: Int)
         throws(StoreError) -> Bool
+    /// What the journal made of a list so far; nil: it is the commit's.
+    func list(_ id: ObjectID, _ slot: Int) -> ToManyEdit?
+    /// The objects that were deleted so far; it only grows.
+    var deletions: [ObjectID] { get }
     /// The members as the commit has them.
     func savedMembers(_ id: ObjectID, _ model: EntityModel, _ slot: Int) throws(StoreError)
         -> [ObjectID]

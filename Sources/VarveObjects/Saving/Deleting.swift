@@ -114,8 +114,10 @@ extension ManagedObjectContext {
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
     private func endEditsOfDoomed() {
         var phantoms: Set<ObjectID> = []
-        for id in doomed.keys {
-            guard let object = changed[id] else { continue }
+        let ended = deletionsEnded
+        deletionsEnded = deletions.count
+        for id in deletions.dropFirst(ended) {
+            guard doomed[id] != nil, let object = changed[id] else { continue }
             dropAttributes(of: object)
             if object.isInserted { phantoms.insert(id) }
         }
@@ -127,7 +129,11 @@ extension ManagedObjectContext {
                 continue
             }
             // Lists without inverse: nothing on the other side told them.
-            for id in phantoms where edit.says(id) == true { edit.remove(id) }
+            let added = edit.addedIDs
+            let lost =
+                phantoms.count < added.count
+                ? phantoms.filter { edit.says($0) == true } : Set(added.filter(phantoms.contains))
+            for id in lost { edit.remove(id) }
             if edit.isEmpty { toManyEdits[key] = nil }
         }
         lostTargets.removeAll { phantoms.contains($0.owner) }

@@ -16,6 +16,7 @@ struct SaveWriter {
     private var rulings: Rulings { plan.rulings }
 
     func write() throws {
+        let lists = try lists()
         try writeDeletions()
         for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
             try insert(object)
@@ -26,7 +27,7 @@ struct SaveWriter {
             try update(object)
         }
         try writeOthers(but: updated)
-        try writeLists()
+        for list in lists { try write(list) }
     }
 
     // MARK: Rows
@@ -142,17 +143,53 @@ struct SaveWriter {
 
     // MARK: Links
 
-    private func writeLists() throws {
-        let lists = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
-        let linked = lists.filter { edit in
-            edit.model.properties[edit.slot].relationship?.isLinked ?? false
-        }
-        let sorted = linked.sorted { left, right in
+    /// A list that is about to be written.
+    private struct List {
+        let edit: ToManyEdit
+        let relationship: RelationshipModel
+        let far: EntityModel
+        /// Where its order counts: its members, and those of the commit.
+        let order: (members: [ObjectID], base: [ObjectID])?
+    }
+
+    /// The lists to write. Found before anything is written: what is written of one side of a
+    /// relationship changes the other.
+    private func lists() throws -> [List] {
+        let edits = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
+        let sorted = edits.sorted { left, right in
             let (first, second) = (isOrdered(left), isOrdered(right))
             if first != second { return first }
             return (left.owner, left.slot) < (right.owner, right.slot)
         }
-        for edit in sorted where try isThere(edit.owner, edit.model) { try write(edit) }
+        var lists: [List] = []
+        for edit in sorted where try isThere(edit.owner, edit.model) {
+            guard let relationship = edit.model.properties[edit.slot].relationship,
+                relationship.isLinked, let far = context.targetModel(edit.model, edit.slot)
+            else { continue }
+            lists.append(
+                List(
+                    edit: edit,
+                    relationship: relationship,
+                    far: far,
+                    order: try order(edit, relationship)
+                )
+            )
+        }
+        return lists
+    }
+
+    private func order(
+        _ edit: ToManyEdit,
+        _ relationship: RelationshipModel
+    ) throws -> (members: [ObjectID], base: [ObjectID])? {
+        guard relationship.isOrdered, !context.has(.ordersByObjectID),
+            edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
+        else { return nil }
+        let (id, model, slot) = (edit.owner, edit.model, edit.slot)
+        if let graph = plan.graph {
+            return (try graph.members(id, model, slot), try graph.savedMembers(id, model, slot))
+        }
+        return (try context.members(id, model, slot), try context.savedMembers(id, model, slot))
     }
 
     private func isOrdered(_ edit: ToManyEdit) -> Bool {
@@ -164,28 +201,20 @@ struct SaveWriter {
         return context.doomed[id] == nil
     }
 
-    private func write(_ edit: ToManyEdit) throws {
-        guard let relationship = edit.model.properties[edit.slot].relationship,
-            let far = context.targetModel(edit.model, edit.slot)
-        else { return }
-        let entity = edit.model.record
-        let record = relationship.record
-        let isOrdered = relationship.isOrdered && !context.has(.ordersByObjectID)
-        let isPlaced =
-            edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
-        if isOrdered, isPlaced {
-            let members =
-                try plan.graph?.members(edit.owner, edit.model, edit.slot)
-                ?? context.members(edit.owner, edit.model, edit.slot)
-            try transaction.setOrder(entity, record, of: edit.owner, members)
+    private func write(_ list: List) throws {
+        let (entity, record) = (list.edit.model.record, list.relationship.record)
+        let owner = list.edit.owner
+        if let order = list.order {
+            try transaction.setOrder(entity, record, of: owner, order.members, from: order.base)
             return
         }
-        for id in edit.removed.sorted() {
-            try transaction.removeLink(entity, record, from: edit.owner, to: id)
+        for id in list.edit.removed.sorted() {
+            try transaction.removeLink(entity, record, from: owner, to: id)
         }
-        let added = isOrdered ? edit.added : edit.added.sorted()
-        for id in added where try isThere(id, far) {
-            try transaction.addLink(entity, record, from: edit.owner, to: id)
+        let isOrdered = list.relationship.isOrdered && !context.has(.ordersByObjectID)
+        let added = isOrdered ? list.edit.added : list.edit.added.sorted()
+        for id in added where try isThere(id, list.far) {
+            try transaction.addLink(entity, record, from: owner, to: id)
         }
     }
 }

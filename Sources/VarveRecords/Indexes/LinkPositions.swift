@@ -102,7 +102,7 @@ enum LinkPositions {
     }
 
     /// The positions of a longest strictly ascending subsequence; nil elsewhere.
-    private static func kept(_ present: [Int64?]) -> [Int64?] {
+    static func kept(_ present: [Int64?]) -> [Int64?] {
         var ends: [Int] = []
         var before = [Int](repeating: -1, count: present.count)
         for (index, position) in present.enumerated() {
