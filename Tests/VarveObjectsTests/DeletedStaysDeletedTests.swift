@@ -1,4 +1,4 @@
-// An edit ends with its object, and what is gone is led to by nothing (issue 15: 1, 3, 8, 22, 32).
+// An edit ends with its object, and what is gone is led to by nothing.
 
 import Testing
 import VarveObjects

@@ -1,5 +1,4 @@
-// What holds between contexts: every policy, every way to the newest commit (issue 15: 4, 5, 28, 32,
-// 33).
+// What holds between contexts: every policy, every way to the newest commit.
 
 import Testing
 import VarveObjects
@@ -307,5 +306,50 @@ private let namedPolicies: [(String, MergePolicy)] = [
         let fresh = container.newContext()
         try expectSound(fresh)
         #expect(try fresh.named("existing")?.next?.name == "y")
+    }
+
+    @Test(arguments: ["picks", "playlist", "left", "next", "all"])
+    func anEditedObjectComesBackWithItsNewLinks(_ what: String) throws {
+        for (name, policy) in namedPolicies {
+            let container = try graph()
+            let context = container.newContext()
+            let all = try nodes("parent", "child", in: context)
+            if what == "left" || what == "all" { all[1].left.append(all[0]) }
+            if what == "picks" || what == "all" { all[1].picks.append(all[0]) }
+            if what == "playlist" || what == "all" { all[1].playlist.append(all[0]) }
+            if what == "next" || what == "all" { all[1].next = all[0] }
+            all[0].name = "mine"
+            let other = container.newContext()
+            other.delete(try #require(try other.named("parent")))
+            try other.save()
+            try context.save(mergePolicy: policy)
+            let fresh = container.newContext()
+            try expectSound(fresh)
+            let child = try #require(try fresh.named("child"))
+            let isBack = name == "objectWins" || name == "overwrite"
+            #expect(try fresh.count(Node.all) == (isBack ? 2 : 1))
+            guard isBack else { continue }
+            if what == "left" || what == "all" { #expect(child.left.names == ["mine"]) }
+            if what == "picks" || what == "all" { #expect(child.picks.names == ["mine"]) }
+            if what == "playlist" || what == "all" { #expect(child.playlist.names == ["mine"]) }
+            if what == "next" || what == "all" { #expect(child.next?.name == "mine") }
+        }
+    }
+
+    @Test func bothOrderedSidesAreWrittenOnANewerCommit() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("a", "b", "c", in: context)
+        all[0].left.append(all[1])
+        try context.save()
+        let other = container.newContext()
+        _ = try nodes("else", in: other)
+        all[2].left.append(all[1])
+        all[0].left.append(all[2])
+        try context.save()
+        let fresh = container.newContext()
+        try expectSound(fresh)
+        #expect(try fresh.named("a")?.left.names == ["b", "c"])
+        #expect(try fresh.named("b")?.right.names == ["a", "c"])
     }
 }

@@ -1,4 +1,4 @@
-// The order of ordered relationships is that of the app's calls (issue 15: 2, 9, 24).
+// The order of ordered relationships is that of the app's calls.
 
 import Testing
 import VarveObjects

@@ -24,6 +24,8 @@ struct SavePlanner {
     let transaction: RecordTransaction
     private var container: PersistentContainer { context.container }
     private var rulings = Rulings()
+    /// Objects of which the app set a relationship.
+    private lazy var namedByIntents = Set(context.journal.intents.compactMap(\.subject?.owner))
 
     init(
         _ context: ManagedObjectContext,
@@ -177,6 +179,10 @@ struct SavePlanner {
             guard let commit = context.commit, version > commit else { return }
         } else if isDeletion {
             return
+        } else if !isEditedItself(object) {
+            // Only others' edits led to it: they lead nowhere now, which is told of them.
+            rulings.lost.insert(id)
+            return
         }
         let conflict = try context.describe(object, isDeletion, graph)
         rulings.decided.insert(id)
@@ -201,6 +207,16 @@ struct SavePlanner {
                 }
             )
         }
+    }
+
+    /// Whether the app set something of this object, and not only of what its inverses lead to.
+    private mutating func isEditedItself(_ object: any ManagedObject) -> Bool {
+        let model = object.storage.model
+        guard let edits = object.storage.edits else { return false }
+        let setsAttribute = edits.values.indices.contains { slot in
+            edits.values[slot] != nil && model.properties[slot].relationship == nil
+        }
+        return setsAttribute || namedByIntents.contains(object.storage.object)
     }
 
     private mutating func bringBack(_ id: ObjectID) {
