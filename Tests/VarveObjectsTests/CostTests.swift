@@ -255,6 +255,35 @@ import VarveRecords
         }
     }
 
+    @Test func `New objects that are deleted one by one leave no trace`() throws {
+        try expectLinear(entries: 4) { count in
+            let nodes = try Nodes(2)
+            let work = {
+                let new = (0..<count).map { _ in
+                    let node = Node(in: nodes.context)
+                    nodes.owner.children.append(node)
+                    nodes.owner.picks.append(node)
+                    nodes.owner.playlist.insert(node, at: 0)
+                    node.playlist.append(nodes.owner)
+                    nodes.members[0].left.append(node)
+                    return node
+                }
+                nodes.owner.picks.append(nodes.members[1])
+                for node in new {
+                    nodes.context.delete(node)
+                    nodes.context.processPendingChanges()
+                }
+                #expect(nodes.owner.picks.ids == [nodes.members[1].id])
+                #expect(nodes.owner.playlist.isEmpty && nodes.members[0].left.isEmpty)
+                try nodes.saveElsewhere()
+                try nodes.context.save()
+                try expectSound(nodes.container.newContext())
+                #expect(nodes.owner.picks.ids == [nodes.members[1].id])
+            }
+            return (nodes, work)
+        }
+    }
+
     @Test func `A context n commits behind moves on for what changed`() throws {
         for count in [1_200, 2_400] {
             let nodes = try Nodes(20)

@@ -33,6 +33,8 @@ public final class ManagedObjectContext {
     /// What the journal made of lists; of to-one relationships it is in the objects' edits.
     @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var looseReferences: [LooseKey: Set<ObjectID>] = [:]
+    /// The lists without inverse to which an object was added.
+    var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = []
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]

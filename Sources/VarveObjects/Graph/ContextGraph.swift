@@ -136,6 +136,10 @@ extension ManagedObjectContext: GraphState {
         if let object { object.storage.observation?.announce(object, [slot], isBefore: false) }
     }
 
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int) {
+        looseLists[member, default: []].insert(ToManyKey(owner: owner, slot: slot))
+    }
+
     func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError) {
         let object = object(id, model)
         // Its values stay readable.
@@ -217,6 +221,7 @@ extension ManagedObjectContext: GraphState {
         journal = Journal()
         toManyEdits = [:]
         looseReferences = [:]
+        looseLists = [:]
         lostTargets = []
         forgetDoomed()
         lastPlaces = [:]
@@ -237,6 +242,7 @@ extension ManagedObjectContext: GraphState {
         }
         toManyEdits = [:]
         looseReferences = [:]
+        looseLists = [:]
         lostTargets = []
         forgetDoomed()
         for intent in journal.intents {

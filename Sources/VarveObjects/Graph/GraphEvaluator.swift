@@ -92,6 +92,8 @@ extension GraphState {
                 try edit(id, model, slot) { (list) in list.add(member) }
                 if let inverse = relationship.inverseSlot {
                     try edit(member, far, inverse) { (list) in list.add(id) }
+                } else {
+                    noteListed(member, by: id, slot)
                 }
             }
         }

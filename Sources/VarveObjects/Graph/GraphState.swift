@@ -48,6 +48,8 @@ protocol GraphState: AnyObject {
         _ slot: Int,
         _ change: (ToManyEdit) throws(StoreError) -> Void
     ) throws(StoreError)
+    /// An object was added to a list of which it does not know: there is no inverse.
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int)
     /// Whether an object was made here and is in no commit yet.
     func isUnsaved(_ id: ObjectID) -> Bool
     /// The object is deleted from here on.

@@ -40,9 +40,6 @@ final class ToManyEdit {
     /// Members that the commit does not have, or has elsewhere, in the order in which they came.
     var added: [ObjectID] { additions.sorted { $0.value < $1.value }.map(\.key) }
 
-    /// The same in any order, and how many.
-    var addedIDs: some Collection<ObjectID> { additions.keys }
-
     /// Whether nothing is different from the commit.
     var isEmpty: Bool { additions.isEmpty && removed.isEmpty && order == nil }
 

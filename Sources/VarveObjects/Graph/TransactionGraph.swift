@@ -188,6 +188,9 @@ final class TransactionGraph: GraphState {
         lists[key] = edit
     }
 
+    /// What is deleted here is left out when members are read.
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int) {}
+
     func doom(_ id: ObjectID, _ model: EntityModel) throws(StoreError) {
         guard doomedSet.insert(id).inserted else { return }
         doomed.append((model, id))

@@ -123,18 +123,16 @@ extension ManagedObjectContext {
         }
         if phantoms.isEmpty { return }
         journal.forget(phantoms, schema)
-        for (key, edit) in toManyEdits {
-            if phantoms.contains(key.owner) {
-                toManyEdits[key] = nil
-                continue
+        for id in phantoms {
+            for slot in changed[id]?.storage.model.relationshipSlots ?? [] {
+                toManyEdits[ToManyKey(owner: id, slot: slot)] = nil
             }
             // Lists without inverse: nothing on the other side told them.
-            let added = edit.addedIDs
-            let lost =
-                phantoms.count < added.count
-                ? phantoms.filter { edit.says($0) == true } : Set(added.filter(phantoms.contains))
-            for id in lost { edit.remove(id) }
-            if edit.isEmpty { toManyEdits[key] = nil }
+            for key in looseLists.removeValue(forKey: id) ?? [] {
+                guard let edit = toManyEdits[key], edit.says(id) == true else { continue }
+                edit.remove(id)
+                if edit.isEmpty { toManyEdits[key] = nil }
+            }
         }
         lostTargets.removeAll { phantoms.contains($0.owner) }
         for id in phantoms {
