@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Every value is checked against its column before the engine sees it.
-// - A link row exists once per pair; deleting an object deletes its link rows.
+// - Link rows are in `LinkWriting.swift`; deleting an object deletes its link rows.
 // - Unique constraints hold when the transaction ends; in between they may be violated, so that two
 //   objects can exchange their values.
 
@@ -30,17 +30,12 @@ public final class RecordTransaction {
     public let schema: RecordSchema
     let storage: WriteTransaction
     let reader: RecordReader<WriteTransaction>
-    private let store: RecordStore
+    let store: RecordStore
     private var touched: [EntityID: Set<ObjectID>] = [:]
-    private var linkSides: [EntityID: [LinkSide]] = [:]
+    var linkSides: [EntityID: [LinkSide]] = [:]
+    var mutualLinks = MutualLinks()
     /// Memory for the next row.
     private var rowBytes: [UInt8] = []
-
-    private struct LinkSide {
-        let hidden: EntityID
-        let index: TreeID
-        let isOrdered: Bool
-    }
 
     init(_ storage: WriteTransaction, _ schema: RecordSchema, _ store: RecordStore) {
         self.storage = storage
@@ -239,141 +234,6 @@ public final class RecordTransaction {
         try deleteLinks(of: entity, id)
         if !touched.isEmpty { touched[entity]?.remove(id) }
         return true
-    }
-
-    private func deleteLinks(of entity: EntityID, _ id: ObjectID) throws(RecordError) {
-        for side in sides(of: entity) {
-            for link in try reader.linkEntries(side.index, isOrdered: side.isOrdered, of: id) {
-                try deleteLink(side.hidden, link.row)
-            }
-        }
-    }
-
-    // MARK: Links
-
-    /// Every index of link rows in which objects of an entity can stand.
-    private func sides(of entity: EntityID) -> [LinkSide] {
-        if let known = linkSides[entity] { return known }
-        var sides: [LinkSide] = []
-        for hidden in schema.all where hidden.isHiddenLink {
-            for (side, end) in hidden.relationships.prefix(2).enumerated()
-            where end.target == entity {
-                let index = hidden.indexes[side]
-                sides.append(
-                    LinkSide(
-                        hidden: hidden.id,
-                        index: index.tree,
-                        isOrdered: index.terms.count == 3
-                    )
-                )
-            }
-        }
-        linkSides[entity] = sides
-        return sides
-    }
-
-    private func deleteLink(_ hidden: EntityID, _ row: ObjectID) throws(RecordError) {
-        try reader.engine { () throws(EngineError) in
-            // A link from an object to itself stands in both indexes.
-            _ = try storage.deleteIfPresent(hidden, row)
-        }
-    }
-
-    private func link(_ relationship: RecordRelationship) throws(RecordError) -> RecordLink {
-        if case .link(let link) = relationship.storage { return link }
-        throw .invalidRequest("\(relationship.name) keeps no links of its own")
-    }
-
-    /// Links two objects; in an ordered relationship at the end. Does nothing when they are linked.
-    public func addLink(
-        _ entity: RecordEntity,
-        _ relationship: RecordRelationship,
-        from id: ObjectID,
-        to other: ObjectID
-    ) throws(RecordError) {
-        let link = try link(relationship)
-        if try reader.linkRow(link, of: id, to: other) != nil { return }
-        var own: Int64?
-        if link.isOrdered {
-            own = LinkPositions.behind(try reader.links(link, of: id).last?.position)
-        }
-        try insertLink(link, id, other, position: own)
-    }
-
-    private func insertLink(
-        _ link: RecordLink,
-        _ id: ObjectID,
-        _ other: ObjectID,
-        position: Int64?
-    ) throws(RecordError) {
-        var far: StoredValue = .null
-        if link.isOtherOrdered {
-            let last = try reader.linkEntries(link.otherIndex, isOrdered: true, of: other).last
-            far = .int(LinkPositions.behind(last?.position))
-        }
-        var row = [StoredValue?](repeating: .null, count: 4)
-        row[Int(link.ownColumn.rawValue)] = .reference(id)
-        row[Int(link.otherColumn.rawValue)] = .reference(other)
-        row[Int(link.positionColumn.rawValue)] = position.map { .int($0) } ?? .null
-        row[link.positionColumn.rawValue == 2 ? 3 : 2] = far
-        let object = store.allocateObjectIDs(1)
-        try reader.engine { () throws(EngineError) in
-            try storage.insert(link.entity, object, row: RowCoding.encode(row))
-        }
-    }
-
-    /// Takes the link between two objects away. Does nothing when there is none.
-    public func removeLink(
-        _ entity: RecordEntity,
-        _ relationship: RecordRelationship,
-        from id: ObjectID,
-        to other: ObjectID
-    ) throws(RecordError) {
-        let link = try link(relationship)
-        if let row = try reader.linkRow(link, of: id, to: other) {
-            try deleteLink(link.entity, row)
-        }
-    }
-
-    /// Makes the members of an ordered relationship exactly these, in this order. Moves as few link
-    /// rows as the order allows.
-    ///
-    /// Throws `invalidRequest` when an object comes twice or the relationship has no order.
-    public func setOrder(
-        _ entity: RecordEntity,
-        _ relationship: RecordRelationship,
-        of id: ObjectID,
-        _ members: [ObjectID]
-    ) throws(RecordError) {
-        let link = try link(relationship)
-        guard link.isOrdered else { throw .invalidRequest("\(relationship.name) has no order") }
-        guard Set(members).count == members.count else {
-            throw .invalidRequest("\(relationship.name) can lead to an object only once")
-        }
-        let wanted = Set(members)
-        var kept: [ObjectID: LinkEntry] = [:]
-        for entry in try reader.links(link, of: id) {
-            if wanted.contains(entry.other) {
-                kept[entry.other] = entry
-            } else {
-                try deleteLink(link.entity, entry.row)
-            }
-        }
-        let positions = LinkPositions.assign(members.map { kept[$0]?.position })
-        for (member, position) in zip(members, positions) {
-            guard let entry = kept[member] else {
-                try insertLink(link, id, member, position: position)
-                continue
-            }
-            if entry.position == position { continue }
-            try reader.engine { () throws(EngineError) in
-                try storage.update(
-                    link.entity,
-                    entry.row,
-                    patch: RowPatch.encode([(link.positionColumn, .int(position))])
-                )
-            }
-        }
     }
 
     // MARK: Uniqueness

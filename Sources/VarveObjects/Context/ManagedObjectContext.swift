@@ -33,6 +33,8 @@ public final class ManagedObjectContext {
     /// What the journal made of lists; of to-one relationships it is in the objects' edits.
     @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:]
     var looseReferences: [LooseKey: Set<ObjectID>] = [:]
+    /// The lists without inverse to which an object was added.
+    var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = []
     /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
     var reachedByNew: [(model: EntityModel, id: ObjectID)] = []
@@ -40,6 +42,10 @@ public final class ManagedObjectContext {
     var alsoDeleted: Set<ObjectID> = []
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
+    /// The same, in order, and some that are none any more.
+    var deletions: [ObjectID] = []
+    /// How many of them have no edits any more.
+    var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Marked as deleted; their rules have not run yet.

@@ -79,15 +79,26 @@ extension ManagedObjectContext {
         object.storage.related = lists
     }
 
-    /// How many members there are. Without edits and without an earlier read only the index is
-    /// asked.
+    /// How many members there are. Without an earlier read only the index is asked.
     func memberCount(of object: any ManagedObject, slot: Int) throws(StoreError) -> Int {
         let model = object.storage.model
         let key = ToManyKey(owner: object.storage.object, slot: slot)
-        guard toManyEdits[key] == nil, doomed.isEmpty, hasFault(object, slot: slot),
-            !object.isInserted, !object.storage.state.contains(.gone),
+        let edit = toManyEdits[key]
+        guard doomed.isEmpty, object.storage.state.isDisjoint(with: [.gone, .invalid]),
             let relationship = model.properties[slot].relationship
         else { return try members(of: object, slot: slot).count }
+        let base = try savedCount(of: object, slot: slot, relationship)
+        return edit?.count(over: base) ?? base
+    }
+
+    private func savedCount(
+        of object: any ManagedObject,
+        slot: Int,
+        _ relationship: RelationshipModel
+    ) throws(StoreError) -> Int {
+        if object.isInserted { return 0 }
+        if let list = readList(of: object, slot: slot) { return list.ids.count }
+        let model = object.storage.model
         let snapshot = try currentSnapshot()
         let id = object.storage.object
         return try container.translating { () throws(RecordError) in
@@ -103,14 +114,12 @@ extension ManagedObjectContext {
     ) throws(StoreError) -> Bool {
         let key = ToManyKey(owner: object.storage.object, slot: slot)
         if !doomed.isEmpty, doomed[target] != nil { return false }
-        if let said = toManyEdits[key]?.says(target) { return said }
+        if let said = toManyEdits[key]?.contains(target) { return said }
         let model = object.storage.model
         guard !object.isInserted, let relationship = model.properties[slot].relationship else {
             return false
         }
-        if !hasFault(object, slot: slot) {
-            return try savedMembers(of: object, slot: slot).contains(target)
-        }
+        if let list = readList(of: object, slot: slot) { return list.contains(target) }
         let snapshot = try currentSnapshot()
         let id = object.storage.object
         return try container.translating { () throws(RecordError) in
@@ -125,8 +134,13 @@ extension ManagedObjectContext {
             return registered(id)?.isFault ?? true
         }
         if object.isInserted { return false }
+        return readList(of: object, slot: slot) == nil
+    }
+
+    /// The members as they were read of the context's commit; nil: they were not.
+    private func readList(of object: any ManagedObject, slot: Int) -> RelatedList? {
         let list = object.storage.related?.first { $0.slot == slot }
-        return list == nil || list?.commit != snapshot?.number
+        return list?.commit == snapshot?.number ? list : nil
     }
 
     private func registeredTarget(of object: any ManagedObject, slot: Int) -> ObjectID? {
@@ -195,6 +209,20 @@ extension ManagedObjectContext {
         in object: any ManagedObject,
         _ slot: Int
     ) throws(StoreError) -> LinkPlace? {
+        let key = ToManyKey(owner: object.storage.object, slot: slot)
+        toManyEdits[key]?.strip(deletions)
+        if let list = toManyEdits[key]?.order {
+            let own = list.index(of: member)
+            let others = own == nil ? list.count : list.count - 1
+            let place = min(max(index, 0), others)
+            if own == place, lostTargets.isEmpty { return nil }
+            func other(_ place: Int) -> ObjectID? {
+                guard place < others else { return nil }
+                if let own, place >= own { return list[place + 1] }
+                return list[place]
+            }
+            return .between(other(place - 1), other(place))
+        }
         let ids = try members(of: object, slot: slot)
         let own = try isMember(member, of: object, slot: slot) ? ids.firstIndex(of: member) : nil
         let others = own == nil ? ids.count : ids.count - 1

@@ -65,6 +65,10 @@ extension ManagedObjectContext: GraphState {
         try isMember(member, of: object(id, model), slot: slot)
     }
 
+    func list(_ id: ObjectID, _ slot: Int) -> ToManyEdit? {
+        toManyEdits[ToManyKey(owner: id, slot: slot)]
+    }
+
     func savedMembers(
         _ id: ObjectID,
         _ model: EntityModel,
@@ -132,11 +136,15 @@ extension ManagedObjectContext: GraphState {
         if let object { object.storage.observation?.announce(object, [slot], isBefore: false) }
     }
 
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int) {
+        looseLists[member, default: []].insert(ToManyKey(owner: owner, slot: slot))
+    }
+
     func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError) {
         let object = object(id, model)
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
-        doomed[id] = model
+        if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
         if let other, isUnsaved(other) { reachedByNew.append((model, id)) }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
@@ -226,11 +234,18 @@ extension ManagedObjectContext: GraphState {
         journal = Journal()
         toManyEdits = [:]
         looseReferences = [:]
+        looseLists = [:]
         lostTargets = []
         alsoDeleted = []
         reachedByNew = []
-        doomed = [:]
+        forgetDoomed()
         lastPlaces = [:]
+    }
+
+    private func forgetDoomed() {
+        doomed = [:]
+        deletions = []
+        deletionsEnded = 0
     }
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
@@ -242,8 +257,9 @@ extension ManagedObjectContext: GraphState {
         }
         toManyEdits = [:]
         looseReferences = [:]
+        looseLists = [:]
         lostTargets = []
-        doomed = [:]
+        forgetDoomed()
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
             do throws(StoreError) { try apply(intent) } catch { note(error, nil) }

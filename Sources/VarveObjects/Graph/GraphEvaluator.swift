@@ -102,15 +102,24 @@ extension GraphState {
                 try relate(far, member, inverse, to: id)
             } else {
                 try add(member, id, model, slot)
-                if let inverse = relationship.inverseSlot { try add(id, member, far, inverse) }
+                if let inverse = relationship.inverseSlot {
+                    try add(id, member, far, inverse)
+                } else {
+                    noteListed(member, by: id, slot)
+                }
             }
         }
         guard relationship.isOrdered, case .between = place else { return }
-        let members = try members(id, model, slot)
-        let base = try savedMembers(id, model, slot)
+        let known = list(id, slot)
+        var start: (members: [ObjectID], base: [ObjectID])?
+        if known?.order == nil {
+            start = (try members(id, model, slot), try savedMembers(id, model, slot))
+        }
+        let gone = deletions.count
         try edit(id, model, slot) { (list) in
-            list.place(member, place, among: members)
-            list.dropOrder(over: base)
+            if let start { list.startOrder(start.members, over: start.base, gone: gone) }
+            list.place(member, place)
+            list.dropOrder()
         }
     }
 
@@ -141,7 +150,6 @@ extension GraphState {
     ) throws(StoreError) {
         try edit(id, model, slot) { (list) throws(StoreError) in
             list.add(member)
-            // Taken out and back to its place is as if nothing had been.
             if list.isOnlyMoved { list.dropMoves(over: try savedMembers(id, model, slot)) }
         }
     }
@@ -152,10 +160,9 @@ extension GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) throws(StoreError) {
-        try edit(id, model, slot) { (list) throws(StoreError) in
+        try edit(id, model, slot) { (list) in
             list.remove(member)
-            // Placed and taken out again is as if nothing had been.
-            if list.isOnlyOrdered { list.dropOrder(over: try savedMembers(id, model, slot)) }
+            list.dropOrder()
         }
     }
 
@@ -173,9 +180,10 @@ extension GraphState {
         let order = ids.filter { isPresent.contains($0) } + present.filter { !isNamed.contains($0) }
         if order == present { return }
         let base = try savedMembers(id, model, slot)
+        let gone = deletions.count
         try edit(id, model, slot) { (list) in
-            list.arrange(order)
-            list.dropOrder(over: base)
+            list.arrange(order, over: base, gone: gone)
+            list.dropOrder()
         }
     }
 

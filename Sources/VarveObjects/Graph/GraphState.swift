@@ -25,6 +25,10 @@ protocol GraphState: AnyObject {
     /// Whether an object is a member.
     func isMember(_ member: ObjectID, _ id: ObjectID, _ model: EntityModel, _ slot: Int)
         throws(StoreError) -> Bool
+    /// What the journal made of a list so far; nil: it is the commit's.
+    func list(_ id: ObjectID, _ slot: Int) -> ToManyEdit?
+    /// The objects that were deleted so far; it only grows.
+    var deletions: [ObjectID] { get }
     /// The members as the commit has them.
     func savedMembers(_ id: ObjectID, _ model: EntityModel, _ slot: Int) throws(StoreError)
         -> [ObjectID]
@@ -44,6 +48,8 @@ protocol GraphState: AnyObject {
         _ slot: Int,
         _ change: (ToManyEdit) throws(StoreError) -> Void
     ) throws(StoreError)
+    /// An object was added to a list of which it does not know: there is no inverse.
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int)
     /// Whether an object was made here and is in no commit yet.
     func isUnsaved(_ id: ObjectID) -> Bool
     /// The object is deleted from here on; by the cascade of another one, if there is one.

@@ -106,9 +106,23 @@ struct Journal {
     /// Whether some property may be named by more than its last word.
     private var hasHistory = false
 
-    var isEmpty: Bool { entries.count == dead }
+    /// New objects that were deleted again, and are still in the entries.
+    private var phantoms: Set<ObjectID> = []
+    private var schema: SchemaModel?
+
+    var isEmpty: Bool {
+        mutating get {
+            takeOutPhantoms()
+            return entries.count == dead
+        }
+    }
     /// In the order of the app's calls.
-    var intents: [Intent] { entries.compactMap(\.self) }
+    var intents: [Intent] {
+        mutating get {
+            takeOutPhantoms()
+            return entries.compactMap(\.self)
+        }
+    }
 
     /// Adds an intent. A to-one relationship that is set again and again leaves one entry.
     mutating func append(_ intent: Intent) {
@@ -147,6 +161,7 @@ struct Journal {
 
     /// Takes out what does not count any more.
     mutating func removeAll(where isOut: (Intent) -> Bool) {
+        takeOutPhantoms()
         entries.removeAll { $0.map(isOut) ?? true }
         dead = 0
         lastWords = [:]
@@ -163,8 +178,19 @@ struct Journal {
         hasHistory = true
     }
 
-    /// New objects that were deleted again leave the journal: what led to them leads nowhere.
+    /// New objects that were deleted again leave the journal: what led to them leads nowhere. No
+    /// later intent names them, so all of them leave together when the journal is next read.
     mutating func forget(_ phantoms: Set<ObjectID>, _ schema: SchemaModel) {
+        self.phantoms.formUnion(phantoms)
+        self.schema = schema
+        lastWords = [:]
+        hasHistory = true
+    }
+
+    private mutating func takeOutPhantoms() {
+        guard !phantoms.isEmpty, let schema else { return }
+        let phantoms = phantoms
+        self.phantoms = []
         entries = entries.map { $0.flatMap { Self.without(phantoms, $0, schema) } }
         dead = entries.count { $0 == nil }
         lastWords = [:]

@@ -3,7 +3,7 @@
 // Invariants
 // - `add` is called for what is no member at that moment, `remove` for what is one.
 // - An ordered relationship keeps its whole list once something was placed in it.
-// - Additions and removals cost O(1); placing costs a move within an array.
+// - Additions, removals and places cost O(log n) each, however long the list is.
 
 import VarveBase
 
@@ -23,8 +23,12 @@ final class ToManyEdit {
     private var additions: [ObjectID: Int] = [:]
     private var next = 0
     private(set) var removed: Set<ObjectID> = []
+    /// Members that were removed and added again.
+    private var moved = 0
     /// All members, once an ordered relationship was rearranged.
-    private(set) var order: [ObjectID]?
+    private(set) var order: MemberOrder?
+    /// Deleted objects that are not in `order` any more: the first of all.
+    private var stripped = 0
     /// The members, for the commit that they were computed on.
     private var cached: (commit: CommitNumber?, ids: [ObjectID])?
 
@@ -43,78 +47,109 @@ final class ToManyEdit {
 
     func add(_ id: ObjectID) {
         cached = nil
-        order?.append(id)
+        if let count = order?.count, order?.contains(id) == false { order?.insert(id, at: count) }
         // Back again is as if nothing had been; in an order it stands elsewhere.
         if removed.contains(id), !isOrdered {
             removed.remove(id)
             return
         }
+        if removed.contains(id) { moved += 1 }
         additions[id] = next
         next += 1
     }
 
     func remove(_ id: ObjectID) {
         cached = nil
-        if additions.removeValue(forKey: id) == nil { removed.insert(id) }
-        if let place = order?.firstIndex(of: id) { order?.remove(at: place) }
+        if additions.removeValue(forKey: id) == nil {
+            removed.insert(id)
+        } else if removed.contains(id) {
+            moved -= 1
+        }
+        order?.remove(id)
     }
 
-    /// Puts a member between two others; `members` are all there are now, itself included.
-    func place(_ id: ObjectID, _ place: LinkPlace, among members: [ObjectID]) {
+    /// Keeps the whole list from here on. `base` are the members of the commit, `gone` as for
+    /// `strip`.
+    func startOrder(_ members: [ObjectID], over base: [ObjectID], gone: Int) {
+        if order != nil { return }
+        order = MemberOrder(members, over: base)
+        stripped = gone
+    }
+
+    /// Puts a member between two others. The list must be kept as a whole.
+    func place(_ id: ObjectID, _ place: LinkPlace) {
+        guard var list = order else { return }
         cached = nil
-        var list = order ?? members
         order = nil
-        if let old = list.last == id ? list.count - 1 : list.firstIndex(of: id) {
-            list.remove(at: old)
-        }
+        list.remove(id)
         list.insert(id, at: Self.index(of: place, in: list))
         order = list
     }
 
-    private static func index(of place: LinkPlace, in list: [ObjectID]) -> Int {
+    private static func index(of place: LinkPlace, in list: MemberOrder) -> Int {
         switch place {
         case .end: return list.count
-        case .between(nil, nil): return 0
-        case .between(nil, let behind?):
+        case .between(nil, let behind):
             // It stood in front of this one, and in front of all.
-            if list.first == behind { return 0 }
-            return list.firstIndex(of: behind) ?? 0
+            return behind.flatMap { list.index(of: $0) } ?? 0
         case .between(let before?, let behind):
-            if let index = list.firstIndex(of: before) { return index + 1 }
-            return behind.flatMap { list.firstIndex(of: $0) } ?? list.count
+            if let index = list.index(of: before) { return index + 1 }
+            return behind.flatMap { list.index(of: $0) } ?? list.count
         }
     }
 
     /// Makes the members come in this order.
-    func arrange(_ ids: [ObjectID]) {
+    func arrange(_ ids: [ObjectID], over base: [ObjectID], gone: Int) {
         cached = nil
-        order = ids
+        order = MemberOrder(ids, over: base)
+        stripped = gone
     }
 
-    /// Whether all that may be different from the commit is the order.
-    var isOnlyOrdered: Bool { order != nil && additions.isEmpty && removed.isEmpty }
-
-    /// Takes an order back that is the commit's own.
-    func dropOrder(over base: [ObjectID]) {
-        guard additions.isEmpty, removed.isEmpty, order == base else { return }
-        order = nil
-        cached = nil
+    /// Takes deleted objects out of the list that is kept as a whole. `gone` only grows: what was
+    /// taken out before is not looked at again.
+    func strip(_ gone: [ObjectID]) {
+        guard order != nil else { return }
+        for id in gone.dropFirst(stripped) where order?.contains(id) == true {
+            order?.remove(id)
+            cached = nil
+        }
+        stripped = gone.count
     }
 
-    /// Whether all that was taken out of an order was added again.
+    /// Placed, taken out and back: a list that is the commit's own again is no edit.
+    /// - Complexity: O(1), and O(edits) when it is.
+    func dropOrder() {
+        guard let order, order.isBase else { return }
+        forget()
+    }
+
+    /// Whether exactly what was taken out was added again, behind all others.
     var isOnlyMoved: Bool {
-        !removed.isEmpty && additions.count == removed.count
-            && removed.allSatisfy { additions[$0] != nil }
+        order == nil && moved > 0 && moved == removed.count && moved == additions.count
     }
 
     /// Takes everything back if what was taken out stands where it stood.
+    /// - Complexity: O(moved members), where the last one is the last of the commit.
     func dropMoves(over base: [ObjectID]) {
-        guard isOnlyMoved, members(over: base, commit: nil) == base else { return }
+        guard isOnlyMoved, let last = base.last, additions[last] == next - 1,
+            base.suffix(moved).elementsEqual(added)
+        else { return }
+        forget()
+    }
+
+    private func forget() {
         additions = [:]
         removed = []
         order = nil
+        moved = 0
         cached = nil
     }
+
+    /// Whether an object is a member; nil: as the commit has it.
+    func contains(_ id: ObjectID) -> Bool? { order?.contains(id) ?? says(id) }
+
+    /// How many members there are, over so many of the commit. - Complexity: O(1).
+    func count(over base: Int) -> Int { order?.count ?? base - removed.count + additions.count }
 
     func says(_ id: ObjectID) -> Bool? {
         additions[id] != nil ? true : removed.contains(id) ? false : nil
@@ -122,8 +157,12 @@ final class ToManyEdit {
 
     /// The members: those of the commit, without the removed, with the added.
     func members(over base: [ObjectID], commit: CommitNumber?) -> [ObjectID] {
-        if let order { return order }
         if let cached, cached.commit == commit { return cached.ids }
+        if let order {
+            let ids = order.ids
+            cached = (commit, ids)
+            return ids
+        }
         var ids = removed.isEmpty ? base : base.filter { !removed.contains($0) }
         if isOrdered {
             ids += added

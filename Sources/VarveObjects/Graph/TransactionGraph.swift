@@ -20,9 +20,12 @@ final class TransactionGraph: GraphState {
     private var references: [ToManyKey: Target] = [:]
     private var looseReferences: [LooseKey: Set<ObjectID>] = [:]
     private var rows: [ObjectID: CachedRow?] = [:]
+    /// Lists of the commit, read once.
+    private var bases: [ToManyKey: [ObjectID]] = [:]
     private var doomedSet: Set<ObjectID> = []
     /// What the save deletes, in the order in which it was found.
     private(set) var doomed: [(model: EntityModel, id: ObjectID)] = []
+    private(set) var deletions: [ObjectID] = []
     private(set) var lists: [ToManyKey: ToManyEdit] = [:]
     /// Objects whose columns changed.
     private(set) var touched: [ObjectID: EntityModel] = [:]
@@ -100,9 +103,17 @@ final class TransactionGraph: GraphState {
         guard added[id] == nil, let relationship = model.properties[slot].relationship else {
             return []
         }
-        return try reading { () throws(RecordError) in
+        let key = ToManyKey(owner: id, slot: slot)
+        if let known = bases[key] { return known }
+        let ids = try reading { () throws(RecordError) in
             try transaction.relatedIDs(model.record, relationship.record, of: id)
         }
+        bases[key] = ids
+        return ids
+    }
+
+    func list(_ id: ObjectID, _ slot: Int) -> ToManyEdit? {
+        lists[ToManyKey(owner: id, slot: slot)]
     }
 
     func members(
@@ -123,7 +134,7 @@ final class TransactionGraph: GraphState {
         _ slot: Int
     ) throws(StoreError) -> Bool {
         if doomedSet.contains(member) { return false }
-        if let said = lists[ToManyKey(owner: id, slot: slot)]?.says(member) { return said }
+        if let said = lists[ToManyKey(owner: id, slot: slot)]?.contains(member) { return said }
         guard added[id] == nil, let relationship = model.properties[slot].relationship else {
             return false
         }
@@ -181,9 +192,13 @@ final class TransactionGraph: GraphState {
         lists[key] = edit
     }
 
+    /// What is deleted here is left out when members are read.
+    func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int) {}
+
     func doom(_ id: ObjectID, _ model: EntityModel, by other: ObjectID?) throws(StoreError) {
         guard doomedSet.insert(id).inserted else { return }
         doomed.append((model, id))
+        deletions.append(id)
     }
 
     func noteLost(

@@ -155,10 +155,25 @@ public import VarveRecords
 }
 
 /// The members of a to-many relationship, as one commit has them.
-struct RelatedList {
-    var slot: Int
-    var commit: CommitNumber
-    var ids: [ObjectID]
+final class RelatedList {
+    let slot: Int
+    let commit: CommitNumber
+    let ids: [ObjectID]
+    /// The same, once a long list was asked often enough to be worth it.
+    private var known: Set<ObjectID>?
+
+    init(slot: Int, commit: CommitNumber, ids: [ObjectID]) {
+        (self.slot, self.commit, self.ids) = (slot, commit, ids)
+    }
+
+    /// - Complexity: O(1), but for the first time.
+    func contains(_ id: ObjectID) -> Bool {
+        if ids.count <= 16 { return ids.contains(id) }
+        if let known { return known.contains(id) }
+        let all = Set(ids)
+        known = all
+        return all.contains(id)
+    }
 }
 
 /// Who is told about changes of one object.

@@ -114,8 +114,10 @@ extension ManagedObjectContext {
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
     private func endEditsOfDoomed() {
         var phantoms: Set<ObjectID> = []
-        for id in doomed.keys {
-            guard let object = changed[id] else { continue }
+        let ended = deletionsEnded
+        deletionsEnded = deletions.count
+        for id in deletions.dropFirst(ended) {
+            guard doomed[id] != nil, let object = changed[id] else { continue }
             dropAttributes(of: object)
             if object.isInserted { phantoms.insert(id) }
         }
@@ -123,17 +125,17 @@ extension ManagedObjectContext {
         journal.forget(phantoms, schema)
         for (model, id) in reachedByNew where !isUnsaved(id) { journal.append(.delete(model, id)) }
         reachedByNew = []
-        for (key, edit) in toManyEdits {
-            if phantoms.contains(key.owner) {
-                toManyEdits[key] = nil
-                continue
+        for id in phantoms {
+            for slot in changed[id]?.storage.model.relationshipSlots ?? [] {
+                toManyEdits[ToManyKey(owner: id, slot: slot)] = nil
             }
             // Lists without inverse: nothing on the other side told them.
-            for id in phantoms where edit.says(id) == true { edit.remove(id) }
-            if edit.order != nil, let base = try? savedMembers(key.owner, edit.model, key.slot) {
-                edit.dropOrder(over: base)
+            for key in looseLists.removeValue(forKey: id) ?? [] {
+                guard let edit = toManyEdits[key], edit.says(id) == true else { continue }
+                edit.remove(id)
+                edit.dropOrder()
+                if edit.isEmpty { toManyEdits[key] = nil }
             }
-            if edit.isEmpty { toManyEdits[key] = nil }
         }
         lostTargets.removeAll { phantoms.contains($0.owner) }
         for id in phantoms {

@@ -16,8 +16,7 @@ struct SaveWriter {
     private var rulings: Rulings { plan.rulings }
 
     func write() throws {
-        // Before anything changes in the transaction that the plan's graph reads.
-        let lists = try sortedLists()
+        let lists = try lists()
         try writeDeletions()
         for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
             try insert(object)
@@ -28,9 +27,7 @@ struct SaveWriter {
             try update(object)
         }
         try writeOthers(but: updated)
-        for list in lists where try isThere(list.edit.owner, list.edit.model) {
-            try write(list)
-        }
+        for list in lists { try write(list) }
     }
 
     // MARK: Rows
@@ -146,37 +143,53 @@ struct SaveWriter {
 
     // MARK: Links
 
-    /// One side's edits, with all members where their places are written.
+    /// A list that is about to be written.
     private struct List {
         let edit: ToManyEdit
         let relationship: RelationshipModel
-        let members: [ObjectID]?
+        let far: EntityModel
+        /// Where its order counts: its members, and those of the commit.
+        let order: (members: [ObjectID], base: [ObjectID])?
     }
 
-    private func sortedLists() throws -> [List] {
+    /// The lists to write. Found before anything is written: what is written of one side of a
+    /// relationship changes the other.
+    private func lists() throws -> [List] {
         let edits = plan.graph.map { Array($0.lists.values) } ?? Array(context.toManyEdits.values)
-        var lists: [List] = []
-        for edit in edits {
-            guard let relationship = edit.model.properties[edit.slot].relationship,
-                relationship.isLinked
-            else { continue }
-            var members: [ObjectID]?
-            if isOrdered(edit), !context.has(.ordersByObjectID), isPlaced(edit, relationship) {
-                members =
-                    try plan.graph?.members(edit.owner, edit.model, edit.slot)
-                    ?? context.members(edit.owner, edit.model, edit.slot)
-            }
-            lists.append(List(edit: edit, relationship: relationship, members: members))
-        }
-        return lists.sorted { left, right in
-            let (first, second) = (isOrdered(left.edit), isOrdered(right.edit))
+        let sorted = edits.sorted { left, right in
+            let (first, second) = (isOrdered(left), isOrdered(right))
             if first != second { return first }
-            return (left.edit.owner, left.edit.slot) < (right.edit.owner, right.edit.slot)
+            return (left.owner, left.slot) < (right.owner, right.slot)
         }
+        var lists: [List] = []
+        for edit in sorted where try isThere(edit.owner, edit.model) {
+            guard let relationship = edit.model.properties[edit.slot].relationship,
+                relationship.isLinked, let far = context.targetModel(edit.model, edit.slot)
+            else { continue }
+            lists.append(
+                List(
+                    edit: edit,
+                    relationship: relationship,
+                    far: far,
+                    order: try order(edit, relationship)
+                )
+            )
+        }
+        return lists
     }
 
-    private func isPlaced(_ edit: ToManyEdit, _ relationship: RelationshipModel) -> Bool {
-        edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
+    private func order(
+        _ edit: ToManyEdit,
+        _ relationship: RelationshipModel
+    ) throws -> (members: [ObjectID], base: [ObjectID])? {
+        guard relationship.isOrdered, !context.has(.ordersByObjectID),
+            edit.order != nil || relationship.inverseIsOrdered && !edit.added.isEmpty
+        else { return nil }
+        let (id, model, slot) = (edit.owner, edit.model, edit.slot)
+        if let graph = plan.graph {
+            return (try graph.members(id, model, slot), try graph.savedMembers(id, model, slot))
+        }
+        return (try context.members(id, model, slot), try context.savedMembers(id, model, slot))
     }
 
     private func isOrdered(_ edit: ToManyEdit) -> Bool {
@@ -189,20 +202,19 @@ struct SaveWriter {
     }
 
     private func write(_ list: List) throws {
-        let edit = list.edit
-        guard let far = context.targetModel(edit.model, edit.slot) else { return }
-        let (entity, record) = (edit.model.record, list.relationship.record)
-        if let members = list.members {
-            try transaction.setOrder(entity, record, of: edit.owner, members)
+        let (entity, record) = (list.edit.model.record, list.relationship.record)
+        let owner = list.edit.owner
+        if let order = list.order {
+            try transaction.setOrder(entity, record, of: owner, order.members, from: order.base)
             return
         }
-        for id in edit.removed.sorted() {
-            try transaction.removeLink(entity, record, from: edit.owner, to: id)
+        for id in list.edit.removed.sorted() {
+            try transaction.removeLink(entity, record, from: owner, to: id)
         }
-        let keepsCalls = isOrdered(edit) && !context.has(.ordersByObjectID)
-        let added = keepsCalls ? edit.added : edit.added.sorted()
-        for id in added where try isThere(id, far) {
-            try transaction.addLink(entity, record, from: edit.owner, to: id)
+        let isOrdered = list.relationship.isOrdered && !context.has(.ordersByObjectID)
+        let added = isOrdered ? list.edit.added : list.edit.added.sorted()
+        for id in added where try isThere(id, list.far) {
+            try transaction.addLink(entity, record, from: owner, to: id)
         }
     }
 }

@@ -16,6 +16,44 @@ enum LinkPositions {
         (last ?? 0).addingReportingOverflow(gap).partialValue
     }
 
+    /// Whether there is room in front of the `count`th of the entries that follow `low` for those
+    /// before it and one more.
+    static func isEnough(behind low: Int64?, before high: Int64?, _ count: Int) -> Bool {
+        guard let high else { return true }
+        // In front of all there is always room.
+        guard let low else { return true }
+        let (room, isTooMuch) = high.subtractingReportingOverflow(low)
+        return isTooMuch || room > Int64(count) * Int64(count)
+    }
+
+    /// A position behind `low` (nil: in front of all) for a new member, and those of the entries
+    /// that follow, so that it has room. Nil: all must be numbered anew.
+    ///
+    /// - Parameter following: as `entriesMakingRoom` finds them. The last one stays where it is,
+    ///   and has no position in the result, if it leaves enough room.
+    static func insert(
+        behind low: Int64?,
+        before following: [Int64?]
+    ) -> (new: Int64, moved: [Int64])? {
+        let present = following.compactMap(\.self)
+        guard present.count == following.count,
+            (present + [low ?? 0]).allSatisfy({ $0 >= -limit && $0 <= limit })
+        else { return nil }
+        guard let low else {
+            guard let high = present.first else { return (gap, []) }
+            return high - gap < -limit ? nil : (high - gap, [])
+        }
+        var count = present.count
+        var step = gap
+        if let high = present.last, isEnough(behind: low, before: high, count) {
+            // There are `count - 1` entries and the new one between the two.
+            step = (high - low) / Int64(count + 1)
+            count -= 1
+        }
+        guard step > 0, low + step * Int64(count + 1) <= limit else { return nil }
+        return (low + step, (0..<count).map { low + step * Int64($0 + 2) })
+    }
+
     /// Positions for members in their new order; `present` holds the position each has now.
     static func assign(_ present: [Int64?]) -> [Int64] {
         var result = kept(present)
@@ -64,7 +102,7 @@ enum LinkPositions {
     }
 
     /// The positions of a longest strictly ascending subsequence; nil elsewhere.
-    private static func kept(_ present: [Int64?]) -> [Int64?] {
+    static func kept(_ present: [Int64?]) -> [Int64?] {
         var ends: [Int] = []
         var before = [Int](repeating: -1, count: present.count)
         for (index, position) in present.enumerated() {

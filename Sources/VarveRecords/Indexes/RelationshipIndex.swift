@@ -67,7 +67,8 @@ extension RecordReader {
         }
     }
 
-    /// Whether a relationship leads to an object. O(log n), but for lists ordered on both sides.
+    /// Whether a relationship leads to an object. O(log n); of lists that are ordered on both sides
+    /// the shorter is read.
     func isRelated(
         _ relationship: RecordRelationship,
         of id: ObjectID,
@@ -109,13 +110,7 @@ extension RecordReader {
             }
         }
         counters.entriesScanned.count(keys.count)
-        for key in keys {
-            do throws(FormatError) {
-                result.append(try Self.linkEntry(key, isOrdered: isOrdered))
-            } catch {
-                throw .format(error)
-            }
-        }
+        for key in keys { result.append(try decoded(key, isOrdered: isOrdered)) }
         return result
     }
 
@@ -139,6 +134,80 @@ extension RecordReader {
         )
     }
 
+    /// The position of the last member of an ordered list; nil when it has no member, or one
+    /// without a position. O(log n).
+    func lastPosition(_ index: TreeID, of id: ObjectID) throws(RecordError) -> Int64? {
+        let range = Self.range(of: id)
+        let key = try engine { () throws(EngineError) -> [UInt8]? in
+            var cursor = try source.cursor(index)
+            let isFound: Bool
+            if let upper = range.upper {
+                isFound = try cursor.seek(before: upper)
+            } else {
+                isFound = try cursor.last()
+            }
+            return isFound && cursor.keyHasPrefix(range.lower) ? cursor.key : nil
+        }
+        guard let key else { return nil }
+        counters.entriesScanned.count()
+        return try decoded(key, isOrdered: true).position
+    }
+
+    /// The entries of an ordered list from right behind a position on (nil: from the first), until
+    /// one leaves enough room for those before it and `member`, or there are no more. `member`
+    /// itself is not among them, unless it comes first: then that is its place.
+    ///
+    /// Enough is more than the square of their number: so each entry that is moved to make room has
+    /// few that move it again.
+    func entriesMakingRoom(
+        _ link: RecordLink,
+        of id: ObjectID,
+        behind low: Int64?,
+        for member: ObjectID
+    ) throws(RecordError) -> [LinkEntry] {
+        let prefix = Self.range(of: id).lower
+        var from = prefix
+        if let low {
+            // Nothing follows the highest number.
+            guard low < .max else { return [] }
+            KeyCoding.append(.int(low + 1), to: &from)
+        }
+        var entries: [LinkEntry] = []
+        var cursor = try self.cursor(link.index)
+        var more = try engine { () throws(EngineError) in try cursor.seek(atOrAfter: from) }
+        while more, cursor.keyHasPrefix(prefix) {
+            counters.entriesScanned.count()
+            let entry = try decoded(cursor.key, isOrdered: true)
+            if entry.other == member, entries.isEmpty { return [entry] }
+            if entry.other != member {
+                entries.append(entry)
+                if LinkPositions.isEnough(behind: low, before: entry.position, entries.count) {
+                    break
+                }
+            }
+            more = try engine { () throws(EngineError) in try cursor.next() }
+        }
+        return entries
+    }
+
+    private func decoded(_ key: [UInt8], isOrdered: Bool) throws(RecordError) -> LinkEntry {
+        do throws(FormatError) {
+            return try Self.linkEntry(key, isOrdered: isOrdered)
+        } catch {
+            throw .format(error)
+        }
+    }
+
+    /// Whether the list of an object has no more members than the one at the far side.
+    func isShorter(
+        _ link: RecordLink,
+        of id: ObjectID,
+        than other: ObjectID
+    ) throws(RecordError) -> Bool {
+        let near = try count(link.index, Self.range(of: id))
+        return try near <= count(link.otherIndex, Self.range(of: other))
+    }
+
     /// The link row between two objects.
     func linkRow(
         _ link: RecordLink,
@@ -146,7 +215,12 @@ extension RecordReader {
         to other: ObjectID
     ) throws(RecordError) -> ObjectID? {
         if link.isOrdered, link.isOtherOrdered {
-            return try links(link, of: id).first { $0.other == other }?.row
+            // No index leads from one to the other.
+            let isNear = try isShorter(link, of: id, than: other)
+            let (index, owner) = isNear ? (link.index, id) : (link.otherIndex, other)
+            let wanted = isNear ? other : id
+            let entries = try linkEntries(index, isOrdered: true, of: owner)
+            return entries.first { $0.other == wanted }?.row
         }
         var key: [UInt8] = []
         let index = link.isOrdered ? link.otherIndex : link.index

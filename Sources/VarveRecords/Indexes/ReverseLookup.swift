@@ -72,17 +72,6 @@ extension RecordTransaction {
         try reader.owners(entity, relationship, of: id)
     }
 
-    /// Whether a relationship leads from one object to another. O(log n), but for lists ordered on
-    /// both sides.
-    public func leads(
-        _ entity: RecordEntity,
-        _ relationship: RecordRelationship,
-        from id: ObjectID,
-        to other: ObjectID
-    ) throws(RecordError) -> Bool {
-        try reader.isRelated(relationship, of: id, to: other, in: entity)
-    }
-
     /// What two objects must not have both: the values of a unique index as bytes. Nil when one of
     /// them is null, which equals nothing.
     public func uniqueKey(
