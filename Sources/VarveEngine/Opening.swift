@@ -43,6 +43,7 @@ extension Engine {
     ) throws(EngineError) -> Engine {
         // 1. The directory and the name.
         let (directory, name) = try place(location)
+        let names = DirectoryNames(directory)
         let fileName = name + fileSuffix
         // 2. The writer's lock, so that nobody else mends or writes.
         let isReadOnly = if case .readOnly = mode { true } else { false }
@@ -60,8 +61,9 @@ extension Engine {
         let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
             // 3. A new store, when it is wanted.
-            if try !io({ () throws(IOError) in try directory.exists(fileName) }) {
-                try create(name, in: directory, options)
+            let isNew = try !io { () throws(IOError) in try directory.exists(fileName) }
+            if isNew {
+                try create(name, names, options)
             } else if !isReadOnly, !access.isBesideWriters {
                 try removeLeftovers(name, in: directory)
             }
@@ -74,7 +76,8 @@ extension Engine {
             )
             let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
             // 5. The newest commit, and the state it stands for.
-            return try open(file, header, directory, name, access, options, delegate)
+            let place = Place(names: names, store: name, isNew: isNew)
+            return try open(file, header, place, access, options, delegate)
         } catch {
             access.giveUp()
             let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
@@ -101,6 +104,15 @@ extension Engine {
         return engine
     }
 
+    /// Where a store is opened.
+    private struct Place {
+        let names: DirectoryNames
+        /// Its name without ".varve".
+        let store: String
+        /// Whether this opening has made it: then its name is durable.
+        let isNew: Bool
+    }
+
     /// What an opening has found and stands on.
     private struct Found {
         var state: StoreState
@@ -117,8 +129,7 @@ extension Engine {
     private static func open(
         _ file: any StoreFile,
         _ header: FileHeader,
-        _ directory: any StoreDirectory,
-        _ name: String,
+        _ place: Place,
         _ access: Access,
         _ options: EngineOptions,
         _ delegate: any EngineDelegate
@@ -149,7 +160,7 @@ extension Engine {
         do throws(EngineError) { known = try goOn(replay, access) } catch { known = nil }
         let found =
             if let known { known } else {
-                try recover(replay, directory, access, epoch: epoch)
+                try recover(replay, place, budget, access, epoch: epoch)
             }
         found.state.adviseWillNeedRoots()
         let writer = WriterState(
@@ -159,23 +170,23 @@ extension Engine {
             stamp: stamp + 2,
             pending: found.state,
             lock: access.lock,
-            generation: generation,
+            generation: found.state.generation,
             isDirty: found.isDirty,
             isClosedCleanly: found.isClosed,
             recordedHighWater: found.recordedHighWater
         )
         let durableEnd = found.log.durableEnd
         let engine = Engine(
-            directory: directory,
-            fileName: name + fileSuffix,
+            names: place.names,
+            fileName: place.store + fileSuffix,
             options: options,
             delegate: delegate,
             nodeBudget: budget,
             counters: counters,
             blobStore: BlobStore(
                 files: BlobFiles(
-                    parent: directory,
-                    name: name + blobSuffix,
+                    in: place.names,
+                    name: place.store + blobSuffix,
                     environment: options.environment
                 )
             ),
@@ -216,24 +227,37 @@ extension Engine {
     }
 
     private static func recover(
-        _ replay: Replay,
-        _ directory: any StoreDirectory,
+        _ first: Replay,
+        _ place: Place,
+        _ budget: NodeBudget,
         _ access: Access,
         epoch: UInt64
     ) throws(EngineError) -> Found {
-        let (generation, options, counters) = (replay.generation, replay.options, replay.counters)
+        var replay = first
+        let (options, counters) = (replay.options, replay.counters)
         // From here on nobody may take the page for the truth.
         if !access.isReadOnly {
             try io { () throws(IOError) in try access.page?.spoil() }
         }
         // 5a. The newest commit, and what proves it.
-        let recovered = try readLog(
-            generation.log,
-            generation.file,
-            directory,
+        var recovered = try readLog(
+            replay.generation.log,
+            replay.generation.file,
+            place.names,
             isReadOnly: access.isReadOnly,
-            syncsName: generation.header.generation > 1
+            syncsName: replay.generation.header.generation > 1
         )
+        if !access.isReadOnly, !place.isNew, !recovered.provesName {
+            let file = NewFile(
+                replay: replay,
+                names: place.names,
+                store: place.store,
+                budget: budget,
+                epoch: epoch
+            )
+            (replay.generation, recovered) = try file.write(recovered)
+        }
+        let generation = replay.generation
         // 5b. Its state: roots, then row changes.
         var state = try replay.state(of: recovered)
         state.liveBytes = recovered.newest.record.liveBytes
@@ -301,7 +325,7 @@ extension Engine {
     static func readLog(
         _ reader: LogReader,
         _ file: any StoreFile,
-        _ directory: any StoreDirectory,
+        _ names: DirectoryNames,
         isReadOnly: Bool,
         syncsName: Bool
     ) throws(EngineError) -> RecoveredLog {
@@ -320,9 +344,9 @@ extension Engine {
             return recovered
         }
         if !isReadOnly {
-            // The store's name may come from a process that died before it synced the directory:
-            // one that made it, or one whose compacted file, which ends with a CLOSE, has the name.
-            try io { () throws(IOError) in try directory.sync() }
+            // `provesName` is what counts. An earlier library's compacted file does not say when
+            // it got its name: the process may have died before it synced the directory.
+            try io { () throws(IOError) in try names.sync(since: names.mark) }
         }
         if recovered.isClosed { return recovered }
         if !isReadOnly {

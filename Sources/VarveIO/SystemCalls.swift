@@ -334,9 +334,14 @@ enum SystemCalls {
         }
     }
 
-    static func remove(_ directory: Int32, _ name: String) throws(IOError) {
+    static func remove(
+        _ directory: Int32,
+        _ name: String,
+        isDirectory: Bool = false
+    ) throws(IOError) {
+        let flags = isDirectory ? AT_REMOVEDIR : 0
         // The name is passed as a C string for the length of the call.
-        if unsafe unlinkat(directory, name, 0) != 0 { throw error(errno, "remove", name) }
+        if unsafe unlinkat(directory, name, flags) != 0 { throw error(errno, "remove", name) }
     }
 
     static func list(_ directory: Int32, _ name: String) throws(IOError) -> [String] {
