@@ -281,13 +281,13 @@ extension Engine {
             state = try settle(
                 state,
                 recovered,
+                replay,
                 stamp: replay.stamp + 1,
                 epoch: epoch,
                 highWater,
-                options,
                 &log
             )
-            isDirty = false
+            isDirty = state.isDirty
             counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
         }
         return Found(
@@ -401,12 +401,13 @@ extension Engine {
     static func settle(
         _ state: StoreState,
         _ recovered: RecoveredLog,
+        _ replay: Replay,
         stamp: UInt64,
         epoch: UInt64,
         _ highWater: UInt64,
-        _ options: EngineOptions,
         _ log: inout LogWriter
     ) throws(EngineError) -> StoreState {
+        let options = replay.options
         var record = CommitRecord()
         record.number = state.number
         record.epoch = epoch
@@ -419,11 +420,28 @@ extension Engine {
             options: options,
             durableEnd: recovered.durableEnd
         )
-        return try settle.run(
-            state,
-            of: recovered.unsettled,
-            record: record,
-            stamp: stamp,
+        let canBeChanges = Settle.canBeChanges(recovered.unsettled)
+        let mayHold = try log.mayHold(state.changedPageBytes)
+        if !canBeChanges || mayHold {
+            let mark = log.mark
+            do throws(EngineError) {
+                return try settle.run(
+                    state,
+                    of: recovered.unsettled,
+                    record: record,
+                    stamp: stamp,
+                    &log
+                )
+            } catch {
+                guard error.code == .noSpace, !log.isBroken, canBeChanges else { throw error }
+                log.rollback(to: mark)
+            }
+        }
+        return try settle.runAsChanges(
+            recovered,
+            to: state,
+            objectIDHighWater: record.objectIDHighWater,
+            replay,
             &log
         )
     }

@@ -273,10 +273,10 @@ extension Engine {
             state = try Self.settle(
                 state,
                 recovered,
+                replay,
                 stamp: follower.stamp,
                 epoch: writer.epoch,
                 objectIDHighWater,
-                options,
                 &log
             )
             counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
