@@ -12,10 +12,10 @@ internal import VarveIO
 extension Engine {
     static func create(
         _ name: String,
-        in directory: any StoreDirectory,
+        _ names: DirectoryNames,
         _ options: EngineOptions
     ) throws(EngineError) {
-        let environment = options.environment
+        let (directory, environment) = (names.directory, options.environment)
         let random = environment.randomBytes(32)
         func id(_ at: Int) -> UUIDValue {
             var words: [UInt64] = [0, 0]
@@ -63,9 +63,10 @@ extension Engine {
             defer { file.close() }
             try file.write(content, at: FileOffset(0))
             try file.syncAll()
+            let mark = names.mark
             try directory.rename(temporary, to: name + fileSuffix, replacing: false)
             do throws(IOError) {
-                try directory.sync()
+                try names.sync(since: mark)
             } catch {
                 // A later sync that succeeds would say nothing of this name.
                 try? directory.remove(name + fileSuffix)

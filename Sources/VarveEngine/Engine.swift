@@ -14,6 +14,7 @@ internal import VarveIO
 /// An open store: commits, snapshots, blobs. Use it from any thread.
 public final class Engine: Sendable {
     let directory: any StoreDirectory
+    let names: DirectoryNames
     let fileName: String
     /// The store's identity; it stays through compaction and backup.
     public let storeID: UUIDValue
@@ -129,7 +130,7 @@ public final class Engine: Sendable {
     }
 
     init(
-        directory: any StoreDirectory,
+        names: DirectoryNames,
         fileName: String,
         options: EngineOptions,
         delegate: any EngineDelegate,
@@ -144,7 +145,8 @@ public final class Engine: Sendable {
         writer: consuming WriterState,
         nextObjectID: UInt64
     ) {
-        self.directory = directory
+        directory = names.directory
+        self.names = names
         self.fileName = fileName
         storeID = state.generation.header.storeID
         self.options = options

@@ -44,6 +44,7 @@ extension Engine {
     ) throws(EngineError) -> Engine {
         // 1. The directory and the name.
         let (directory, name) = try place(location)
+        let names = DirectoryNames(directory)
         let fileName = name + fileSuffix
         // 2. The writer's lock, so that nobody else mends or writes.
         let isReadOnly = if case .readOnly = mode { true } else { false }
@@ -61,8 +62,9 @@ extension Engine {
         let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
             // 3. A new store, when it is wanted.
-            if try !io({ () throws(IOError) in try directory.exists(fileName) }) {
-                try create(name, in: directory, options)
+            let isNew = try !io { () throws(IOError) in try directory.exists(fileName) }
+            if isNew {
+                try create(name, names, options)
             } else if !isReadOnly, !access.isBesideWriters {
                 try removeLeftovers(name, in: directory)
             }
@@ -75,7 +77,8 @@ extension Engine {
             )
             let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
             // 5. The newest commit, and the state it stands for.
-            return try open(file, header, directory, name, access, options, delegate)
+            let place = Place(names: names, store: name, isNew: isNew)
+            return try open(file, header, place, access, options, delegate)
         } catch {
             access.giveUp()
             let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
@@ -102,6 +105,15 @@ extension Engine {
         return engine
     }
 
+    /// Where a store is opened.
+    private struct Place {
+        let names: DirectoryNames
+        /// Its name without ".varve".
+        let store: String
+        /// Whether this opening has made it: then its name is durable.
+        let isNew: Bool
+    }
+
     /// What an opening has found and stands on.
     private struct Found {
         var state: StoreState
@@ -118,8 +130,7 @@ extension Engine {
     private static func open(
         _ file: any StoreFile,
         _ header: FileHeader,
-        _ directory: any StoreDirectory,
-        _ name: String,
+        _ place: Place,
         _ access: Access,
         _ options: EngineOptions,
         _ delegate: any EngineDelegate
@@ -150,7 +161,7 @@ extension Engine {
         do throws(EngineError) { known = try goOn(replay, access) } catch { known = nil }
         let found =
             if let known { known } else {
-                try recover(replay, directory, access, epoch: epoch)
+                try recover(replay, place, budget, access, epoch: epoch)
             }
         found.state.adviseWillNeedRoots()
         let writer = WriterState(
@@ -160,27 +171,27 @@ extension Engine {
             stamp: stamp + 2,
             pending: found.state,
             lock: access.lock,
-            generation: generation,
+            generation: found.state.generation,
             isDirty: found.isDirty,
             isClosedCleanly: found.isClosed,
             recordedHighWater: found.recordedHighWater
         )
         let durableEnd = found.log.durableEnd
         let engine = Engine(
-            directory: directory,
-            fileName: name + fileSuffix,
+            names: place.names,
+            fileName: place.store + fileSuffix,
             options: options,
             delegate: delegate,
             nodeBudget: budget,
             counters: counters,
             blobStore: BlobStore(
                 files: BlobFiles(
-                    parent: directory,
-                    name: name + blobSuffix,
+                    in: place.names,
+                    name: place.store + blobSuffix,
                     environment: options.environment
                 ),
                 isKnownToWriters: !access.isReadOnly || access.page?.locks != nil
-                    || !directory.isSharedBetweenProcesses
+                    || !place.names.directory.isSharedBetweenProcesses
             ),
             isReadOnly: access.isReadOnly,
             page: access.page,
@@ -191,7 +202,7 @@ extension Engine {
             nextObjectID: max(found.highWater, 1)
         )
         try engine.beginFirstTurn(durableEnd: durableEnd)
-        OpeningWitnesses.current?.opened(.directory(directory, name: name))
+        OpeningWitnesses.current?.opened(.directory(place.names.directory, name: place.store))
         return engine
     }
 
@@ -220,24 +231,37 @@ extension Engine {
     }
 
     private static func recover(
-        _ replay: Replay,
-        _ directory: any StoreDirectory,
+        _ first: Replay,
+        _ place: Place,
+        _ budget: NodeBudget,
         _ access: Access,
         epoch: UInt64
     ) throws(EngineError) -> Found {
-        let (generation, options, counters) = (replay.generation, replay.options, replay.counters)
+        var replay = first
+        let (options, counters) = (replay.options, replay.counters)
         // From here on nobody may take the page for the truth.
         if !access.isReadOnly {
             try io { () throws(IOError) in try access.page?.spoil() }
         }
         // 5a. The newest commit, and what proves it.
-        let recovered = try readLog(
-            generation.log,
-            generation.file,
-            directory,
+        var recovered = try readLog(
+            replay.generation.log,
+            replay.generation.file,
+            place.names,
             isReadOnly: access.isReadOnly,
-            syncsName: generation.header.generation > 1
+            syncsName: replay.generation.header.generation > 1
         )
+        if !access.isReadOnly, !place.isNew, !recovered.provesName {
+            let file = NewFile(
+                replay: replay,
+                names: place.names,
+                store: place.store,
+                budget: budget,
+                epoch: epoch
+            )
+            (replay.generation, recovered) = try file.write(recovered)
+        }
+        let generation = replay.generation
         // 5b. Its state: roots, then row changes.
         var state = try replay.state(of: recovered)
         state.liveBytes = recovered.newest.record.liveBytes
@@ -261,13 +285,13 @@ extension Engine {
             state = try settle(
                 state,
                 recovered,
+                replay,
                 stamp: replay.stamp + 1,
                 epoch: epoch,
                 highWater,
-                options,
                 &log
             )
-            isDirty = false
+            isDirty = state.isDirty
             counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
         }
         return Found(
@@ -305,7 +329,7 @@ extension Engine {
     static func readLog(
         _ reader: LogReader,
         _ file: any StoreFile,
-        _ directory: any StoreDirectory,
+        _ names: DirectoryNames,
         isReadOnly: Bool,
         syncsName: Bool
     ) throws(EngineError) -> RecoveredLog {
@@ -324,9 +348,9 @@ extension Engine {
             return recovered
         }
         if !isReadOnly {
-            // The store's name may come from a process that died before it synced the directory:
-            // one that made it, or one whose compacted file, which ends with a CLOSE, has the name.
-            try io { () throws(IOError) in try directory.sync() }
+            // `provesName` is what counts. An earlier library's compacted file does not say when
+            // it got its name: the process may have died before it synced the directory.
+            try io { () throws(IOError) in try names.sync(since: names.mark) }
         }
         if recovered.isClosed { return recovered }
         if !isReadOnly {
@@ -381,12 +405,13 @@ extension Engine {
     static func settle(
         _ state: StoreState,
         _ recovered: RecoveredLog,
+        _ replay: Replay,
         stamp: UInt64,
         epoch: UInt64,
         _ highWater: UInt64,
-        _ options: EngineOptions,
         _ log: inout LogWriter
     ) throws(EngineError) -> StoreState {
+        let options = replay.options
         var record = CommitRecord()
         record.number = state.number
         record.epoch = epoch
@@ -399,163 +424,29 @@ extension Engine {
             options: options,
             durableEnd: recovered.durableEnd
         )
-        return try settle.run(
-            state,
-            of: recovered.unsettled,
-            record: record,
-            stamp: stamp,
+        let canBeChanges = Settle.canBeChanges(recovered.unsettled)
+        let mayHold = try log.mayHold(state.changedPageBytes)
+        if !canBeChanges || mayHold {
+            let mark = log.mark
+            do throws(EngineError) {
+                return try settle.run(
+                    state,
+                    of: recovered.unsettled,
+                    record: record,
+                    stamp: stamp,
+                    &log
+                )
+            } catch {
+                guard error.code == .noSpace, !log.isBroken, canBeChanges else { throw error }
+                log.rollback(to: mark)
+            }
+        }
+        return try settle.runAsChanges(
+            recovered,
+            to: state,
+            objectIDHighWater: record.objectIDHighWater,
+            replay,
             &log
         )
-    }
-
-    // MARK: Steps
-
-    static func place(
-        _ location: StoreLocation
-    ) throws(EngineError) -> (any StoreDirectory, String) {
-        func plain(_ name: String) -> String {
-            name.hasSuffix(fileSuffix) ? String(name.dropLast(fileSuffix.count)) : name
-        }
-        switch location {
-        case .memory: return (MemoryDirectory(), "memory")
-        case .directory(let directory, let name): return (directory, plain(name))
-        case .file(let path, let name):
-            do throws(IOError) {
-                return (try PosixDirectory.open(path: path), plain(name))
-            } catch {
-                if error.isMissing {
-                    throw EngineError(
-                        .missingDirectory,
-                        "the folder \(path) does not exist",
-                        cause: error
-                    )
-                }
-                throw .io(error)
-            }
-        }
-    }
-
-    /// The writer's lock for the caller alone, until it is released.
-    static func takeLock(
-        _ directory: any StoreDirectory,
-        _ name: String
-    ) throws(EngineError) -> any FileLock {
-        do throws(IOError) {
-            let lock = try directory.lockExclusive(name + lockSuffix, wait: false)
-            // Who has the store open for writing may have no turn at the moment.
-            let locks = try directory.openLocks(name + lockSuffix, isReader: false)
-            defer { locks?.close() }
-            if let locks, locks.isLockedByOther(LockByte.writing..<LockByte.next) {
-                lock.release()
-                throw IOError(
-                    kind: .held,
-                    code: 0,
-                    operation: "lock",
-                    name: name + lockSuffix,
-                    reason: "the store is open for writing"
-                )
-            }
-            return lock
-        } catch {
-            if error.isHeld {
-                throw EngineError(
-                    .busy,
-                    "another writer has \(name + fileSuffix) open",
-                    cause: error
-                )
-            }
-            throw .io(error)
-        }
-    }
-
-    static func openFile(
-        _ name: String,
-        in directory: any StoreDirectory,
-        _ isReadOnly: Bool,
-        allowsForeignWriters: Bool = true
-    ) throws(EngineError) -> any StoreFile {
-        do throws(IOError) {
-            let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
-            let identity = try file.identity()
-            guard isReadOnly || identity.links == 1 else {
-                throw IOError(
-                    kind: .other,
-                    code: 0,
-                    operation: "open",
-                    name: name,
-                    reason: "the file has \(identity.links) names; copy a store with a backup"
-                )
-            }
-            let isPrivate = identity.isOwn && !identity.isWritableByOthers
-            guard isReadOnly || isPrivate || allowsForeignWriters else {
-                throw IOError(
-                    kind: .permission,
-                    code: 0,
-                    operation: "open",
-                    name: name,
-                    reason: identity.isOwn
-                        ? "its group or others may write the file, and could change it unnoticed; "
-                            + "take that right away (chmod go-w)"
-                        : "the file belongs to another user; open it for reading, or as that user"
-                )
-            }
-            return file
-        } catch {
-            if error.kind == .notRegular {
-                throw EngineError(.notAStore, "\(name) is not a regular file", cause: error)
-            }
-            throw .io(error)
-        }
-    }
-
-    /// Either copy of the header will do.
-    static func readHeader(
-        _ file: any StoreFile,
-        _ name: String,
-        isReadOnly: Bool
-    ) throws(EngineError) -> FileHeader {
-        var failure: FormatError?
-        for copy in [0, FileHeader.length] {
-            let bytes = try io { () throws(IOError) in
-                try file.read(at: FileOffset(UInt64(copy)), count: FileHeader.length)
-            }
-            do throws(FormatError) {
-                let header = try FileHeader(decoding: bytes)
-                let needs =
-                    isReadOnly
-                    ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
-                guard needs <= FileHeader.currentVersion else {
-                    throw FormatError(
-                        place: name,
-                        field: "version",
-                        found: "\(needs)",
-                        expected: "at most \(FileHeader.currentVersion)"
-                    )
-                }
-                return header
-            } catch {
-                if error.field == "version" {
-                    throw EngineError(
-                        .formatTooNew,
-                        "\(name) needs format version \(error.found); this library knows "
-                            + "\(FileHeader.currentVersion)",
-                        cause: error
-                    )
-                }
-                failure = failure ?? error
-            }
-        }
-        let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
-        throw EngineError(
-            isStore ? .damaged : .notAStore,
-            isStore
-                ? "both copies of the header of \(name) are damaged"
-                : "\(name) is not a Varve store",
-            cause: failure
-        )
-    }
-
-    static func io<R>(_ body: () throws(IOError) -> R) throws(EngineError) -> R {
-        do throws(IOError) { return try body() } catch { throw .io(error) }
     }
 }

@@ -20,6 +20,8 @@ public struct CommitRecord: Hashable, Sendable {
     public static let authorBytesMax = 64
     /// Commit numbers, object IDs and live bytes are below this.
     public static let countersEnd: UInt64 = 1 << 62
+    /// The epoch of the CLOSE that a compacted file ends with before it has its name.
+    public static let namelessEpoch: UInt64 = 0
     /// The most bytes of the variable part.
     public static let extraBytesMax = 1 << 20
 

@@ -5,8 +5,9 @@
 // Invariants
 // - A frame starts at a multiple of 8 and frames follow each other without a gap.
 // - The header hash binds the header to its place and its file; the payload hash to its file.
-// - Every 512-byte sector that a frame touches holds a byte of it that is not zero: a payload with
-//   512 zeros in a row is stored compressed. So a sector that was never written can be told apart.
+// - No frame has 256 zeros in a row, from its header to its tail word: a payload that would is
+//   stored compressed. So in every 512-byte sector that a frame touches two of its bytes at least
+//   are not zero, and one that was never written can be told from one with a flipped bit.
 // Format.md, chapter "Frames".
 
 public import VarveBase
@@ -72,6 +73,8 @@ public struct FrameHeader: Hashable, Sendable {
     public static let magic: UInt16 = 0x5646
     /// Upper half of the tail word.
     public static let tailMagic: UInt32 = 0x4C54_5246
+    /// Fewer zeros than these stand in a row anywhere in a frame.
+    public static let zerosEnd = 256
     /// Frames start at multiples of this.
     public static let alignment: UInt64 = 8
 
@@ -250,7 +253,7 @@ public enum Frame {
     /// - Parameters:
     ///   - front: payload bytes that are never compressed.
     ///   - body: the rest of the payload; compressed when `compresses` is true and that saves an
-    ///     eighth, or when it has 512 zeros in a row.
+    ///     eighth, or when the frame would have `FrameHeader.zerosEnd` zeros in a row.
     /// - Complexity: O(payload).
     public static func prepare(
         _ kind: FrameKind,
@@ -268,8 +271,9 @@ public enum Frame {
         if compresses {
             stored = BlockCompression.compress(body)
         }
-        if stored == nil && hasZeroSector(body) {
+        if !isDense(front: front, rest: stored ?? body) {
             stored = BlockCompression.compressAlways(body)
+            if !isDense(front: front, rest: stored ?? body) { stored = ZeroRuns.block(body) }
         }
         var payload = ByteWriter(capacity: front.count + (stored ?? body).count)
         payload.raw(front)
@@ -373,21 +377,20 @@ public enum Frame {
         return header
     }
 
-    /// Whether 512 zeros stand in a row.
-    static func hasZeroSector(_ bytes: [UInt8]) -> Bool {
-        // Any run of 512 zeros covers a multiple of 256 and the 256 bytes from there.
-        var start = 0
-        while start + 256 <= bytes.count {
-            if bytes[start] == 0 {
-                var end = start
-                while end < bytes.count && bytes[end] == 0 { end += 1 }
-                var begin = start
-                while begin > 0 && bytes[begin - 1] == 0 { begin -= 1 }
-                if end - begin >= 512 { return true }
-            }
-            start += 256
-        }
-        return false
+    /// Whether a frame of this payload, header and padding included, has no run of
+    /// `FrameHeader.zerosEnd` zeros.
+    private static func isDense(front: [UInt8], rest: [UInt8]) -> Bool {
+        if ZeroRuns.hasRun(of: FrameHeader.zerosEnd, in: rest) { return false }
+        let length = UInt64(front.count + rest.count)
+        let padding = Int(FrameHeader.padded(length) - length)
+        // Hashes, and what `sealCommit` fills in, may be zeros: a front of zeros goes on in the
+        // header. That of a commit ends with its record, which has other bytes behind those.
+        var before = ZeroRuns.trailing(front)
+        if before == front.count { before += FrameHeader.length }
+        let leading = ZeroRuns.leading(rest)
+        if leading == rest.count { return before + leading + padding < FrameHeader.zerosEnd }
+        return before + leading < FrameHeader.zerosEnd
+            && ZeroRuns.trailing(rest) + padding < FrameHeader.zerosEnd
     }
 
     /// What stands behind the uncompressed front of a payload: the bytes to read and where.

@@ -129,6 +129,29 @@ public final class MemoryDirectory: StoreDirectory {
         }
     }
 
+    /// Removes a directory inside that holds nothing.
+    public func removeDirectory(_ name: String) throws(IOError) {
+        try FileName.check(name, "remove")
+        try state.withLock { state throws(IOError) in
+            switch state.entries[name] {
+            case .directory(let directory):
+                guard directory.state.withLock({ $0.entries.isEmpty }) else {
+                    throw SystemCalls.error(SystemCalls.existsCode, "remove", name)
+                }
+                state.entries[name] = nil
+            case .file:
+                throw IOError(
+                    kind: .notRegular,
+                    code: 0,
+                    operation: "remove",
+                    name: name,
+                    reason: "not a directory"
+                )
+            case nil: throw SystemCalls.error(SystemCalls.missingCode, "remove", name)
+            }
+        }
+    }
+
     /// Locks one byte of a lock file.
     public func lock(
         _ name: String,

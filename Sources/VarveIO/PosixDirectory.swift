@@ -130,6 +130,14 @@ public final class PosixDirectory: StoreDirectory {
         return PosixDirectory(Descriptor(opened, name), name: name)
     }
 
+    /// Removes a directory inside that holds nothing.
+    public func removeDirectory(_ name: String) throws(IOError) {
+        try FileName.check(name, "remove")
+        try descriptor.use { directory throws(IOError) in
+            try SystemCalls.remove(directory, name, isDirectory: true)
+        }
+    }
+
     /// Any process can open what is here.
     public var isSharedBetweenProcesses: Bool { true }
 

@@ -35,6 +35,9 @@ public protocol StoreDirectory: AnyObject, Sendable {
     func sync() throws(IOError)
     /// Opens a directory inside, or creates it for this user alone.
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory
+    /// Removes a directory inside that holds nothing.
+    /// - Throws: `exists` when something is in it.
+    func removeDirectory(_ name: String) throws(IOError)
     /// Whether other processes can open the same files.
     var isSharedBetweenProcesses: Bool { get }
     /// Whether a name is still that of an open file; nil where nobody can change that, or tell.

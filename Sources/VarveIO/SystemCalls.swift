@@ -196,10 +196,13 @@ enum SystemCalls {
 
     static func syncAll(_ descriptor: Int32, _ name: String) throws(IOError) {
         #if canImport(Darwin)
-        if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
-        let full = errno
-        // File systems without a flush of the drive still have fsync.
-        if full != ENOTSUP && full != EINVAL && full != ENOTTY && full != EINTR {
+        while true {
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+            let full = errno
+            // A signal is no reason to do with less: fsync leaves bytes in the drive's cache.
+            if full == EINTR { continue }
+            // File systems without a flush of the drive still have fsync.
+            if full == ENOTSUP || full == EINVAL || full == ENOTTY { break }
             throw error(full, "sync", name)
         }
         #endif
@@ -334,9 +337,14 @@ enum SystemCalls {
         }
     }
 
-    static func remove(_ directory: Int32, _ name: String) throws(IOError) {
+    static func remove(
+        _ directory: Int32,
+        _ name: String,
+        isDirectory: Bool = false
+    ) throws(IOError) {
+        let flags = isDirectory ? AT_REMOVEDIR : 0
         // The name is passed as a C string for the length of the call.
-        if unsafe unlinkat(directory, name, 0) != 0 { throw error(errno, "remove", name) }
+        if unsafe unlinkat(directory, name, flags) != 0 { throw error(errno, "remove", name) }
     }
 
     static func list(_ directory: Int32, _ name: String) throws(IOError) -> [String] {

@@ -32,7 +32,17 @@ import Glibc
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe condition.initialize(to: pthread_cond_t())
         unsafe token.initialize(to: false)
-        let made = unsafe pthread_mutex_init(mutex, nil) + pthread_cond_init(condition, nil)
+        var made = unsafe pthread_mutex_init(mutex, nil)
+        #if canImport(Darwin)
+        made += unsafe pthread_cond_init(condition, nil)
+        #else
+        // Waits end by a clock that nobody sets.
+        var attributes = pthread_condattr_t()
+        made += unsafe pthread_condattr_init(&attributes)
+        made += unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        made += unsafe pthread_cond_init(condition, &attributes)
+        made += unsafe pthread_condattr_destroy(&attributes)
+        #endif
         precondition(made == 0, "the system has no mutex left")
     }
 
@@ -55,22 +65,32 @@ import Glibc
 
     /// Waits for a token, but not longer than `milliseconds`; false when none came.
     public func park(milliseconds: Int) -> Bool {
-        var now = timespec()
-        // The clock that pthread_cond_timedwait compares with by default.
-        _ = unsafe clock_gettime(CLOCK_REALTIME, &now)
-        let nanoseconds = Int(now.tv_nsec) + milliseconds % 1000 * 1_000_000
-        var end = timespec()
-        end.tv_sec = now.tv_sec + milliseconds / 1000 + nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
+        // Whoever sets the wall clock neither ends a wait nor makes it longer.
+        let (now, wait) = (SystemCalls.monotonicNanoseconds(), UInt64(max(0, milliseconds)))
+        let end = now &+ wait &* 1_000_000
         _ = unsafe pthread_mutex_lock(mutex)
         var code: Int32 = 0
         while code == 0, unsafe !token.pointee {
-            code = unsafe pthread_cond_timedwait(condition, mutex, &end)
+            #if canImport(Darwin)
+            let left = end &- min(end, SystemCalls.monotonicNanoseconds())
+            var time = Self.time(left)
+            code = unsafe pthread_cond_timedwait_relative_np(condition, mutex, &time)
+            #else
+            var time = Self.time(end)
+            code = unsafe pthread_cond_timedwait(condition, mutex, &time)
+            #endif
         }
         let wasWoken = unsafe token.pointee
         unsafe token.pointee = false
         _ = unsafe pthread_mutex_unlock(mutex)
         return wasWoken
+    }
+
+    private static func time(_ nanoseconds: UInt64) -> timespec {
+        var time = timespec()
+        time.tv_sec = Int(nanoseconds / 1_000_000_000)
+        time.tv_nsec = Int(nanoseconds % 1_000_000_000)
+        return time
     }
 
     /// Leaves a token, and wakes the thread that waits.

@@ -79,13 +79,13 @@ final class SimulatedDirectory: StoreDirectory {
     }
 
     func sync() throws(IOError) {
-        // The root's names stay pending: the engine gives names again in the blob directory only.
+        // Names that a failed sync was to make durable stay in the cache, and no later one helps.
         try disk.change(
             "sync",
             name,
             process: process,
             .syncFolder(path),
-            failing: path.isEmpty ? nil : .loseFolderSync(path)
+            failing: .loseFolderSync(path)
         )
     }
 
@@ -95,6 +95,16 @@ final class SimulatedDirectory: StoreDirectory {
             try disk.change("create", name, process: process, .createFolder(name))
         }
         return SimulatedDirectory(disk: disk, path: name)
+    }
+
+    func removeDirectory(_ name: String) throws(IOError) {
+        guard case .folder(let key) = try entry(name, "remove") else {
+            throw SimulatedDisk.missing("remove", name)
+        }
+        let isEmpty = disk.core.withLock { $0.state.folders[key]?.cache.isEmpty ?? true }
+        guard isEmpty else { throw SimulatedDisk.exists("remove", name) }
+        let changes = [SimulatedDisk.NameChange(name, nil)]
+        try disk.change("remove", name, process: process, .name(folder: path, changes))
     }
 
     func lock(

@@ -57,6 +57,29 @@ import VarveIO
         #expect(try again.snapshot().row(TestDelegate.rows, ObjectID(1)) != nil)
     }
 
+    /// A snapshot kept it from the last checkpoint; with nothing left to write, the close made no
+    /// other one, and the file stayed for as long as the store was only opened and closed.
+    @Test("A clean close takes dropped files that nobody reads any more")
+    func aDroppedFileDoesNotSurviveAClose() throws {
+        let directory = MemoryDirectory()
+        let engine = try Engine.openTest(directory) { $0.maintenance = .inline }
+        var pending: PendingBlob? = try write(engine, bytes(4000, 3))
+        let reference = try #require(pending?.reference)
+        _ = try engine.write {
+            try $0.insert(entity, ObjectID(1), row: row(1, "a", blob: reference))
+        }
+        pending = nil
+        var reader: Snapshot? = engine.snapshot()
+        _ = try engine.write { try $0.delete(entity, ObjectID(1)) }
+        try engine.checkpoint()
+        #expect(try files(directory).count == 1)
+        #expect(try reader?.blob(reference)?.readAll().count == 4000)
+        reader = nil
+        try engine.close()
+        #expect(try files(directory).isEmpty)
+        #expect(try Engine.openTest(directory).contents().isEmpty)
+    }
+
     @Test func anEntryOfAnotherLengthThanItsValueIsDamage() throws {
         let address = PageAddress(offset: FileOffset(8_192), storedLength: 80, payloadHash: 5)
         func entry(_ length: UInt64, value: UInt64) -> [UInt8] {

@@ -50,7 +50,7 @@ private final class CountingFile: ReadOnlyFile {
     func close() {}
 }
 
-@Suite("Forged and torn ends of logs") struct ForgedLogTests {
+@Suite("Forged and torn ends of logs", .verified) struct ForgedLogTests {
     /// A store that was closed, with forged bytes behind it.
     private struct Forgery {
         var bytes: [UInt8]

@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Hard-linked files beside a store") struct LinkedFileTests {
+@Suite("Hard-linked files beside a store", .verified) struct LinkedFileTests {
     /// Somebody's file, as long as what the store would write.
     private static let content = Data("a diary, and no file of a store\n".utf8 + Array(0...255))
 

@@ -33,6 +33,7 @@ private final class ForeignFolder: StoreDirectory {
         throw refuse(from)
     }
     func remove(_ name: String) throws(IOError) { throw refuse(name) }
+    func removeDirectory(_ name: String) throws(IOError) { throw refuse(name) }
     func list() throws(IOError) -> [String] { try base.list() }
     func sync() throws(IOError) { try base.sync() }
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {
@@ -52,7 +53,7 @@ private final class ForeignFolder: StoreDirectory {
     }
 }
 
-@Suite("Readers without a lock file") struct ReaderWithoutLockFileTests {
+@Suite("Readers without a lock file", .verified) struct ReaderWithoutLockFileTests {
     private static let content = [UInt8](repeating: 5, count: 3000)
 
     /// A store with one row that has a blob file, closed, its lock file gone.

@@ -8,7 +8,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Stores that go while they are open") struct StoreGoneTests {
+@Suite("Stores that go while they are open", .verified) struct StoreGoneTests {
     enum Way: CaseIterable {
         case removed, movedAway, replaced, allRemoved, folderRemoved
     }

@@ -7,7 +7,7 @@ import VarveIO
 
 @testable import VarveEngine
 
-@Suite("Names beside a store") struct StoreNameTests {
+@Suite("Names beside a store", .verified) struct StoreNameTests {
     private func make(_ name: String, in directory: any StoreDirectory) throws {
         try directory.openFile(name, mode: .createExclusive).close()
     }

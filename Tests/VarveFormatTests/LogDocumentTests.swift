@@ -135,6 +135,7 @@ import VarveIO
                 "headerLength": UInt64(FrameHeader.length),
                 "tailLength": UInt64(FrameHeader.tailLength),
                 "alignment": FrameHeader.alignment,
+                "zerosEnd": UInt64(FrameHeader.zerosEnd),
             ]
         )
         // The same bytes elsewhere are no frame.
@@ -143,8 +144,8 @@ import VarveIO
         }
     }
 
-    @Test func framesWithZeroSectorsAreCompressed() throws {
-        for (zeros, isCompressed) in [(511, false), (512, true)] {
+    @Test func framesWithRunsOfZerosAreCompressed() throws {
+        for (zeros, isCompressed) in [(255, false), (256, true)] {
             var writer = ByteWriter()
             let body = [UInt8](repeating: 7, count: 99) + [UInt8](repeating: 0, count: zeros) + [9]
             let placed = Frame.append(

@@ -66,6 +66,25 @@ import Musl
     }
 
     @Test(arguments: Implementation.allCases)
+    func onlyAnEmptyDirectoryIsRemoved(_ implementation: Implementation) throws {
+        try implementation.withDirectory { directory in
+            let inside = try directory.directory("d", create: true)
+            _ = try inside.create("a", [1])
+            let full = #expect(throws: IOError.self) { try directory.removeDirectory("d") }
+            #expect(full?.isExisting == true)
+            try inside.remove("a")
+            try directory.removeDirectory("d")
+            #expect(try !directory.exists("d"))
+            let missing = #expect(throws: IOError.self) { try directory.removeDirectory("d") }
+            #expect(missing?.isMissing == true)
+            _ = try directory.create("f", [1])
+            let file = #expect(throws: IOError.self) { try directory.removeDirectory("f") }
+            #expect(file?.kind == .notRegular)
+            #expect(throws: IOError.self) { try directory.removeDirectory("a/b") }
+        }
+    }
+
+    @Test(arguments: Implementation.allCases)
     func namesAreSingleComponents(_ implementation: Implementation) throws {
         try implementation.withDirectory { directory in
             let long = String(repeating: "n", count: 256)

@@ -6,7 +6,7 @@ import VarveEngine
 
 @testable import VarveObjects
 
-@Suite struct CommitFeedTests {
+@Suite(.verified) struct CommitFeedTests {
     private static let entity = EntityID(7)
 
     private func change(_ ids: [UInt64], isDeletion: Bool = false) -> [ObjectChanges] {

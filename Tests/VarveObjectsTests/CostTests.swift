@@ -8,7 +8,7 @@ import VarveRecords
 
 @testable import VarveObjects
 
-@Suite struct CostTests {
+@Suite(.verified) struct CostTests {
     /// A store with one owner and members, all saved.
     private struct Nodes {
         let container: PersistentContainer

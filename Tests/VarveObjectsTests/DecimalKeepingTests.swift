@@ -38,7 +38,7 @@ enum AmountSchema: VersionedSchema {
     static var entities: [any ManagedObject.Type] { [Amount.self] }
 }
 
-@Suite struct DecimalKeepingTests {
+@Suite(.verified) struct DecimalKeepingTests {
     private static let special: [Decimal] = [
         .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastFiniteMagnitude,
         .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .pi, -.pi, 0, 1, -1, 10,

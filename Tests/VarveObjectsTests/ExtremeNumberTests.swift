@@ -6,7 +6,7 @@ import Testing
 import VarveBase
 import VarveObjects
 
-@Suite struct ExtremeNumberTests {
+@Suite(.verified) struct ExtremeNumberTests {
     private static let numbers = [Int.min, Int.min + 1, -1, 0, 1, 2, 50, Int.max - 1, Int.max]
 
     /// The value, or nil with a typed error.

@@ -4,7 +4,7 @@ import Testing
 import VarveBase
 import VarveObjects
 
-@Suite struct IdentityTextTests {
+@Suite(.verified) struct IdentityTextTests {
     @Test func anIDIsFoundByItsText() throws {
         let container = try memory()
         let id = try makeItems(3, in: container)[2]

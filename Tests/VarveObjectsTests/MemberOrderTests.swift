@@ -5,7 +5,7 @@ import VarveBase
 
 @testable import VarveObjects
 
-@Suite struct MemberOrderTests {
+@Suite(.verified) struct MemberOrderTests {
     @Test func `Every step agrees with an array`() {
         for seed in UInt64(1)...20 {
             var random = SplitMix(seed)

@@ -129,7 +129,7 @@ private enum MuchLater: VersionedSchema {
     static var entities: [any ManagedObject.Type] { [Page.self, Other.self] }
 }
 
-@Suite struct SchemaChangeTests {
+@Suite(.verified) struct SchemaChangeTests {
     private func filled(_ count: Int = 100) throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
         let container = try PersistentContainer.openNow(at: folder.store, schema: First.self)

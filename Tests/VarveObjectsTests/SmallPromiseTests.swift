@@ -6,7 +6,7 @@ import Testing
 import VarveBase
 import VarveObjects
 
-@Suite struct SmallPromiseTests {
+@Suite(.verified) struct SmallPromiseTests {
     @Test func anAttributeThatIsTrueOrFalseIsAFilter() throws {
         let container = try memory()
         let context = container.newContext()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import VarveObjects
 
-@Suite("Threads of background tasks") struct WorkerPoolTests {
+@Suite("Threads of background tasks", .verified) struct WorkerPoolTests {
     /// Runs a body and returns when its thread has nothing to do any more.
     private func leaveIdle(_ pool: WorkerPool, _ count: Int) {
         let begun = DispatchSemaphore(value: 0)

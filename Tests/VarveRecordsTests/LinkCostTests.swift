@@ -110,7 +110,7 @@ func expectLinear(
     )
 }
 
-@Suite struct LinkCostTests {
+@Suite(.verified) struct LinkCostTests {
     @Test(arguments: ["ordered", "both", "far"])
     func `Appending n members reads a few entries for each`(_ name: String) throws {
         try expectLinear(300) { count in

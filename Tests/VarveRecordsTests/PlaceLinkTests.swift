@@ -5,7 +5,7 @@ import VarveBase
 
 @testable import VarveRecords
 
-@Suite struct PlaceLinkTests {
+@Suite(.verified) struct PlaceLinkTests {
     @Test(arguments: ["ordered", "both"])
     func `Placing agrees with an array`(_ name: String) throws {
         for seed in UInt64(1)...20 {

@@ -50,6 +50,35 @@ import VarveTesting
         #expect(try bytes(cut(disk)) == [])
     }
 
+    @Test("A name that a failed sync lost stays lost, in the root and in folders")
+    func failedDirectorySyncs() throws {
+        for folder in ["", "f"] {
+            let disk = SimulatedDisk()
+            if !folder.isEmpty { _ = try disk.root.directory(folder, create: true) }
+            try disk.root.sync()
+            func names(_ disk: SimulatedDisk) throws -> [String] {
+                let root = disk.root
+                return try folder.isEmpty
+                    ? root.list() : root.directory(folder, create: false).list()
+            }
+            let directory =
+                try folder.isEmpty ? disk.root : disk.root.directory(folder, create: false)
+            _ = try directory.openFile("a", mode: .createExclusive)
+            disk.setFault(SimulatedDisk.Fault(first: disk.calls + 1))
+            #expect(throws: IOError.self) { try directory.sync() }
+            try directory.sync()
+            disk.kill()
+            let next = try folder.isEmpty ? disk.root : disk.root.directory(folder, create: false)
+            try next.sync()
+            #expect(try names(disk) == ["a"])
+            #expect(try names(cut(disk)) == [])
+            // A name that is given anew is durable.
+            try next.rename("a", to: "b", replacing: false)
+            try next.sync()
+            #expect(try names(cut(disk)) == ["b"])
+        }
+    }
+
     @Test("A killed process writes no more and holds no lock")
     func kills() throws {
         let disk = SimulatedDisk()

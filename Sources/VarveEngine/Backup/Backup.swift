@@ -87,14 +87,14 @@ extension Engine {
         _ isCancelled: () -> Bool
     ) throws(EngineError) -> Int {
         let target = BlobFiles(
-            parent: directory,
+            in: DirectoryNames(directory),
             name: name + Self.blobSuffix,
             environment: options.environment
         )
         let there = Set(
             try blobStore.engineError { () throws(BlobError) in try target.list() }
         )
-        var count = 0
+        var copied: [BlobDigest] = []
         var cursor = TreeCursor(state.tree(.blobs))
         var hasEntry = try cursor.first()
         while hasEntry {
@@ -110,7 +110,7 @@ extension Engine {
                         throw .missing(reference)
                     }
                 }
-                count += 1
+                copied.append(digest)
             }
             hasEntry = try cursor.next()
         }
@@ -126,12 +126,19 @@ extension Engine {
                 let isCopied = try blobStore.engineError { () throws(BlobError) in
                     try blobStore.files.copy(digest, to: target)
                 }
-                if isCopied { count += 1 }
+                if isCopied { copied.append(digest) }
             }
             hasEntry = try cursor.next()
         }
-        try blobStore.engineError { () throws(BlobError) in try target.publish() }
-        return count
+        do throws(EngineError) {
+            try blobStore.engineError { () throws(BlobError) in try target.publish() }
+        } catch {
+            // A later sync that succeeds would say nothing of their names: the next backup must
+            // not find them.
+            for digest in copied { _ = try? target.remove(digest) }
+            throw error
+        }
+        return copied.count
     }
 }
 

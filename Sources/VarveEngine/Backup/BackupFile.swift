@@ -159,7 +159,11 @@ struct BackupFile {
         if !isIncrement {
             try Engine.io { () throws(IOError) in
                 try directory.rename(name, to: fileName, replacing: false)
-                try directory.sync()
+                do throws(IOError) { try directory.sync() } catch {
+                    // A later sync that succeeds would say nothing of this name.
+                    try? directory.remove(fileName)
+                    throw error
+                }
             }
         }
         file.close()

@@ -4,6 +4,9 @@
 // Invariants
 // - A file under a blob's name was synced before it got the name, and is never written again.
 // - A blob may be named by a commit only after `publish` has returned: its name is durable then.
+// - Nothing is put into the directory before its own name is durable. So a name is proven by what
+//   the directory holds; one that holds nothing is made again before it is used, since a sync that
+//   failed may have left its name in the system's memory only.
 // - Entries whose names are not ours are ignored and left alone.
 // - Two blobs share a file only after their bytes have been compared.
 
@@ -31,34 +34,42 @@ final class BlobFiles: Sendable {
 
     private struct State {
         var directory: (any StoreDirectory)?
-        /// The directory's own name may have been made by a process that died before it synced.
-        var isNameDurable = false
+        /// Whether `directory` was looked at as one that is written to.
+        var isMade = false
         /// A sync of the directory failed: a later one that succeeds says nothing of the names
         /// that were given before.
         var failure: IOError?
     }
-    private let parent: any StoreDirectory
+    private let names: DirectoryNames
     private let name: String
     private let environment: any Environment
     private let state = Mutex(State())
 
-    /// The directory `name` inside `parent`, which need not exist.
-    init(parent: any StoreDirectory, name: String, environment: any Environment) {
-        self.parent = parent
+    /// The directory `name` inside that of `names`, which need not exist.
+    init(in names: DirectoryNames, name: String, environment: any Environment) {
+        self.names = names
         self.name = name
         self.environment = environment
     }
 
     /// Starts a file; its name comes with its content.
     func makeWriter() throws(BlobError) -> BlobFileWriter {
-        let directory = try required()
-        return try Self.io { () throws(IOError) in
-            let digits = String(environment.randomNumber(), radix: 16)
-            let padding = String(repeating: "0", count: 16 - digits.count)
-            return try BlobFileWriter(
-                in: directory,
-                temporaryName: Self.temporaryPrefix + padding + digits
-            )
+        var attempts = 0
+        while true {
+            do throws(IOError) {
+                let directory = try made()
+                let digits = String(environment.randomNumber(), radix: 16)
+                let padding = String(repeating: "0", count: 16 - digits.count)
+                return try BlobFileWriter(
+                    in: directory,
+                    temporaryName: Self.temporaryPrefix + padding + digits
+                )
+            } catch {
+                // Another process found the directory empty and made it again.
+                attempts += 1
+                guard error.isMissing, attempts < 8 else { throw .io(error) }
+                state.withLock { ($0.directory, $0.isMade) = (nil, false) }
+            }
         }
     }
 
@@ -76,10 +87,6 @@ final class BlobFiles: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw .io(failure) }
         do throws(IOError) {
             try directory.sync()
-            if !state.withLock({ $0.isNameDurable }) {
-                try parent.sync()
-                state.withLock { $0.isNameDurable = true }
-            }
         } catch {
             state.withLock { $0.failure = error }
             throw .io(error)
@@ -89,12 +96,26 @@ final class BlobFiles: Sendable {
     /// Opens a blob's file and checks its length.
     func open(_ reference: BlobReference) throws(BlobError) -> BlobFileReader {
         guard let directory = try existing() else { throw .missing(reference) }
-        return try BlobFileReader.open(reference, in: directory)
+        do {
+            return try BlobFileReader.open(reference, in: directory)
+        } catch {
+            guard case .missing = error, let now = try replaced(directory) else { throw error }
+            return try BlobFileReader.open(reference, in: now)
+        }
     }
 
     /// A blob's file as it is; nil when there is none.
     func openRaw(_ digest: BlobDigest) throws(BlobError) -> (any ReadOnlyFile)? {
         guard let directory = try existing() else { return nil }
+        if let file = try Self.fileIfThere(digest, in: directory) { return file }
+        guard let now = try replaced(directory) else { return nil }
+        return try Self.fileIfThere(digest, in: now)
+    }
+
+    private static func fileIfThere(
+        _ digest: BlobDigest,
+        in directory: any StoreDirectory
+    ) throws(BlobError) -> (any ReadOnlyFile)? {
         do {
             return try directory.openFile(digest.hexText, mode: .read)
         } catch {
@@ -156,22 +177,62 @@ final class BlobFiles: Sendable {
 
     private func existing() throws(BlobError) -> (any StoreDirectory)? {
         do {
-            return try opened(create: false)
+            return try opened()
         } catch {
             if error.isMissing { return nil }
             throw .io(error)
         }
     }
 
-    private func required() throws(BlobError) -> any StoreDirectory {
-        try Self.io { () throws(IOError) in try opened(create: true) }
-    }
-
-    private func opened(create: Bool) throws(IOError) -> any StoreDirectory {
+    private func opened() throws(IOError) -> any StoreDirectory {
         try state.withLock { state throws(IOError) in
             if let directory = state.directory { return directory }
-            let directory = try parent.directory(name, create: create)
+            let directory = try names.directory.directory(name, create: false)
             state.directory = directory
+            return directory
+        }
+    }
+
+    /// The directory that has the name now, when it is another one than `known`, which held nothing
+    /// when another process made it again; nil when it is the same.
+    private func replaced(
+        _ known: any StoreDirectory
+    ) throws(BlobError) -> (any StoreDirectory)? {
+        try state.withLock { state throws(BlobError) in
+            if let directory = state.directory, directory !== known { return directory }
+            guard try Self.io({ () throws(IOError) in try known.list() }).isEmpty else {
+                return nil
+            }
+            do throws(IOError) {
+                let directory = try names.directory.directory(name, create: false)
+                (state.directory, state.isMade) = (directory, false)
+                return directory
+            } catch {
+                if error.isMissing { return nil }
+                throw .io(error)
+            }
+        }
+    }
+
+    /// The directory for files to be put into; its name is durable.
+    private func made() throws(IOError) -> any StoreDirectory {
+        try state.withLock { state throws(IOError) in
+            if state.isMade, let directory = state.directory { return directory }
+            let mark = names.mark
+            var isThere = false
+            do throws(IOError) { try names.directory.removeDirectory(name) } catch {
+                // Who may not change names here can use what is there.
+                isThere = error.isExisting || error.kind == .permission
+                if !isThere, !error.isMissing { throw error }
+            }
+            let directory = try names.directory.directory(name, create: !isThere)
+            do throws(IOError) { try names.sync(since: mark) } catch {
+                // Where that does not go either, the next one finds it empty.
+                if !isThere { try? names.directory.removeDirectory(name) }
+                (state.directory, state.isMade) = (nil, false)
+                throw error
+            }
+            (state.directory, state.isMade) = (directory, true)
             return directory
         }
     }

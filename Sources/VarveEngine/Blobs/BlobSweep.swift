@@ -71,17 +71,21 @@ extension Engine {
     func sweepBehindCompaction() throws(EngineError) {
         try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
-            let state = writer.pending
-            guard state.trees[.droppedBlobs] != nil else { return }
-            var cursor = TreeCursor(state.tree(.droppedBlobs))
-            guard try cursor.first() else { return }
-            let (commit, _) = try Self.format { () throws(FormatError) in
-                try EngineKeys.dropped(decoding: cursor.key)
-            }
-            guard commit <= min(oldestPinned(), try oldestRetained(state)) else { return }
+            guard try hasSweepable(writer.pending) else { return }
             writer.isDirty = true
             try checkpoint(&writer)
         }
+    }
+
+    /// Whether a dropped blob is needed by nobody any more.
+    func hasSweepable(_ state: StoreState) throws(EngineError) -> Bool {
+        guard state.trees[.droppedBlobs] != nil, canSweep else { return false }
+        var cursor = TreeCursor(state.tree(.droppedBlobs))
+        guard try cursor.first() else { return false }
+        let (commit, _) = try Self.format { () throws(FormatError) in
+            try EngineKeys.dropped(decoding: cursor.key)
+        }
+        return commit <= min(oldestPinned(), try oldestRetained(state))
     }
 
     /// Removes blob files that no commit ever named, and unfinished ones. Called at a clean close.

@@ -94,15 +94,23 @@ extension Engine {
         published.withLock { $0.becomeDurable() }
     }
 
-    /// Checkpoint, CLOSE frame, sync, and no zeros behind the log.
+    /// Checkpoint, CLOSE frame, sync, and no zeros behind the log. On a full disk no checkpoint,
+    /// and the zeros stay: they are what deletes will need behind the next opening.
     func closeCleanly(_ writer: inout WriterState) throws(EngineError) {
         try sweepOrphans(&writer)
+        // A snapshot that has gone since may have kept dropped ones from the last checkpoint.
+        if try hasSweepable(writer.pending) { writer.isDirty = true }
         // IDs that were handed out without a commit must be known to the next opening.
         guard
             writer.isDirty || !writer.isClosedCleanly
                 || objectIDHighWater > writer.recordedHighWater
         else { return }
-        try checkpoint(&writer)
+        do throws(EngineError) {
+            try checkpoint(&writer, leaving: options.maintenanceReserve)
+        } catch {
+            // It only makes the next opening shorter.
+            guard error.code == .noSpace, writer.isOpen else { throw error }
+        }
         try syncHanded(&writer)
         let state = published.withLock { $0.state }
         // No zeros for it: what is not written yet is cut off right after.
@@ -111,7 +119,7 @@ extension Engine {
         do throws(IOError) {
             try writer.log.flush()
             try writer.log.sync()
-            try writer.log.cutZeros()
+            if !writer.log.room.isFull { try writer.log.cutZeros() }
             try writer.generation.file.syncAll()
         } catch {
             // Every commit is durable already; only the shortcut for the next opening is lost.

@@ -32,13 +32,13 @@ extension Engine {
         // the pages that a few random rows touch.
         let isMuch = Self.missing(start, next) > run.tailMax || run.skipsDamage
         guard isMuch, next.number > start.number else { return start }
-        try checkSameFile(start.state, next.state)
+        try Self.checkSameFile(start.state, next.state)
         try run.apply(from: start.state, to: next.state)
         return next
     }
 
     /// Places of one file say nothing of another.
-    func checkSameFile(_ old: StoreState, _ new: StoreState) throws(EngineError) {
+    static func checkSameFile(_ old: StoreState, _ new: StoreState) throws(EngineError) {
         guard new.generation.header.fileID == old.generation.header.fileID else {
             throw EngineError(.busy, "another process has compacted the store meanwhile")
         }
@@ -85,19 +85,20 @@ extension Engine {
                 wait = min(wait * 2, Self.brakeMillisecondsMax)
             }
             before = missing
-            try copyCommits(&run, from: done.state, to: next.state)
+            try run.copyCommits(from: done.state, to: next.state)
             try run.endRound(writesPages: isFirst)
             done = next
         }
     }
+}
 
+extension CompactionRun {
     /// Copies the commits between two states of the old file, one by one.
-    func copyCommits(
-        _ run: inout CompactionRun,
+    mutating func copyCommits(
         from old: StoreState,
         to new: StoreState
     ) throws(EngineError) {
-        try checkSameFile(old, new)
+        try Engine.checkSameFile(old, new)
         guard new.number > old.number else { return }
         let chain = try CommitChain(new)
         // Stretches between two TREE or CKPT frames, newest first; then their commits in order.
@@ -112,23 +113,22 @@ extension Engine {
             let base = try chain.commit(at: bounds[index + 1])
             let later = try chain.commit(at: bounds[index])
             for place in try chain.places(from: base, to: later, { $0.number > old.number }) {
-                try run.apply(chain.commit(at: place), chain)
+                try apply(chain.commit(at: place), chain)
             }
         }
-        guard run.state.number == new.number else {
-            throw .damaged("the chain of commits ends at \(run.state.number.rawValue)")
+        guard state.number == new.number else {
+            throw .damaged("the chain of commits ends at \(state.number.rawValue)")
         }
     }
+}
 
+extension CommitChain {
     /// Epoch, clock, author and counts of a commit, for the checkpoint that stands for it.
-    func record(
-        of number: CommitNumber,
-        _ chain: CommitChain
-    ) throws(EngineError) -> CommitRecord {
-        if let frame = try chain.frame(of: number) {
+    func record(of number: CommitNumber) throws(EngineError) -> CommitRecord {
+        if let frame = try frame(of: number) {
             var record = frame.record
             if frame.header.flags.contains(.settle),
-                let last = try CommitChain.absorbed(by: frame).last
+                let last = try Self.absorbed(by: frame).last
             {
                 record.epoch = last.epoch
                 record.clockMicroseconds = last.timeMicroseconds
@@ -137,6 +137,6 @@ extension Engine {
             return record
         }
         // The first checkpoint of this file stands for it.
-        return try chain.oldest().record
+        return try oldest().record
     }
 }

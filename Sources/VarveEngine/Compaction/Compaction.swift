@@ -1,7 +1,8 @@
 // Compaction: the store once more in a new file, while it is read and written.
 //
 // Invariants
-// - No commit is acknowledged in the new file before the directory that names it is synced.
+// - No commit is acknowledged in the new file before the directory that names it is synced, and the
+//   first bytes behind its end say so (Recovery/NewFile.swift).
 // - Until the rename the store is untouched: any failure removes the new file and nothing else.
 // - From the rename to the sync of the directory either file may be the store after a crash: both
 //   hold every acknowledged commit. If that sync fails the engine is poisoned.
@@ -165,7 +166,7 @@ extension Engine {
         options.environment.yield("compaction.begin")
         try run.begin(with: oldest.state)
         if run.keepsHistory {
-            run.describe(as: try record(of: oldest.number, CommitChain(start.state)))
+            run.describe(as: try CommitChain(start.state).record(of: oldest.number))
             try run.writeCheckpoint()
         }
         options.environment.yield("compaction.copied")
@@ -175,7 +176,7 @@ extension Engine {
         if !run.keepsHistory {
             done = try firstRound(&run, from: oldest)
             kept = done.number
-            run.describe(as: try record(of: kept, CommitChain(done.state)))
+            run.describe(as: try CommitChain(done.state).record(of: kept))
             if !run.skipsDamage { try run.writeCheckpoint() }
         }
         var rounds = 0
@@ -214,17 +215,17 @@ extension Engine {
             if run.skipsDamage {
                 // Row changes may meet rows that are lost.
                 kept = newest.number
-                try checkSameFile(done.state, newest)
+                try Self.checkSameFile(done.state, newest)
                 try run.apply(from: done.state, to: newest)
                 try run.forgetEpochs()
                 writer.epochNoted = nil
-                run.describe(as: try record(of: kept, CommitChain(newest)))
+                run.describe(as: try CommitChain(newest).record(of: kept))
                 try run.writeCheckpoint()
             } else if isTooMuchForLastStep(done.state, newest, rounds: rounds) {
                 run.isLastStep = false
                 return nil
             } else {
-                try copyCommits(&run, from: done.state, to: newest)
+                try run.copyCommits(from: done.state, to: newest)
             }
             try run.end(objectIDHighWater: objectIDHighWater)
             return try putInPlace(run, newest, &writer)
@@ -239,19 +240,8 @@ extension Engine {
         _ writer: inout WriterState
     ) throws(EngineError) -> CompactionReport {
         let generation = run.file.generation
-        // What recovery would say of it is asked before anybody relies on it.
-        let size = try generation.log.size()
-        let recovered = try Recovery(scan: LogScan(log: generation.log, size: size)).run()
-        guard recovered.isClosed, recovered.proven.number == old.number,
-            recovered.proven.offset == run.state.frame
-        else { throw .damaged("the compacted file does not end with its newest commit") }
-        if run.damage.isEmpty {
-            for id in Set(old.trees.keys).union(run.state.trees.keys) where id != .droppedBlobs {
-                guard old.trees[id]?.rows == run.state.trees[id]?.rows else {
-                    throw .damaged("tree \(id.rawValue) of the compacted file has lost entries")
-                }
-            }
-        }
+        let recovered = try run.check(against: old)
+        let mark = names.mark
         options.environment.yield("compaction.rename")
         do throws(IOError) {
             try directory.rename(run.file.name, to: fileName, replacing: true)
@@ -261,20 +251,27 @@ extension Engine {
         }
         options.environment.yield("compaction.directory")
         do throws(IOError) {
-            try directory.sync()
+            try names.sync(since: mark)
         } catch {
             throw poison(&writer, Self.inDoubt(error))
         }
-        let before = writer.log.end.rawValue
-        writer.generation = generation
-        writer.log = Self.logWriter(
+        options.environment.yield("compaction.witness")
+        var log = Self.logWriter(
             behind: recovered,
             generation.file,
             generation.header.fileSeed,
             options,
             counters
         )
-        if run.file.preparedEnd > writer.log.end { writer.log.room.pass(run.file.preparedEnd) }
+        if run.file.preparedEnd > log.end { log.room.pass(run.file.preparedEnd) }
+        do throws(IOError) {
+            try log.proveName(behind: recovered, epoch: writer.epoch, options.environment)
+        } catch {
+            throw poison(&writer, Self.inDoubt(error))
+        }
+        let before = writer.log.end.rawValue
+        writer.generation = generation
+        writer.log = log
         writer.pending = run.state
         // Stamps of nodes in memory: no transaction to come may take them for its own.
         writer.stamp = max(writer.stamp, run.stamp)
@@ -307,5 +304,23 @@ extension Engine {
                 + "and in the new one (\(error.description))",
             cause: error
         )
+    }
+}
+
+extension CompactionRun {
+    /// What recovery says of the new file, which must be `old` whole, before anybody relies on it.
+    func check(against old: StoreState) throws(EngineError) -> RecoveredLog {
+        let log = file.generation.log
+        let recovered = try Recovery(scan: LogScan(log: log, size: log.size())).run()
+        guard recovered.isClosed, recovered.proven.number == old.number,
+            recovered.proven.offset == state.frame
+        else { throw .damaged("the compacted file does not end with its newest commit") }
+        guard damage.isEmpty else { return recovered }
+        for id in Set(old.trees.keys).union(state.trees.keys) where id != .droppedBlobs {
+            guard old.trees[id]?.rows == state.trees[id]?.rows else {
+                throw .damaged("tree \(id.rawValue) of the compacted file has lost entries")
+            }
+        }
+        return recovered
     }
 }

@@ -430,6 +430,8 @@ struct CompactionRun {
         close.entityCounts = []
         close.operationCount = 0
         close.liveBytes = state.liveBytes
+        // No opening relies on the file yet; see NewFile.swift.
+        close.epoch = CommitRecord.namelessEpoch
         // IDs go on being handed out behind it and leave no trace: a crash passes over them.
         close.objectIDHighWater = Engine.toldHighWater(
             close.objectIDHighWater + Engine.objectIDJump

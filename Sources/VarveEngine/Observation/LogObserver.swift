@@ -110,7 +110,7 @@ public final class LogObserver: Sendable {
         scan = LogScan(log: log, size: fileSize)
         dataEnd = try scan.dataEnd()
         blobs = BlobFiles(
-            parent: directory,
+            in: DirectoryNames(directory),
             name: name + Engine.blobSuffix,
             environment: SystemEnvironment()
         )

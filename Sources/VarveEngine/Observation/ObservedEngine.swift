@@ -60,7 +60,7 @@ extension Engine {
             checkpoint: recovered.base.offset
         )
         let engine = Engine(
-            directory: observer.directory,
+            names: DirectoryNames(observer.directory),
             fileName: observer.fileName,
             options: options,
             delegate: delegate,

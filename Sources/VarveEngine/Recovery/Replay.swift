@@ -11,7 +11,7 @@ internal import VarveBase
 internal import VarveFormat
 
 struct Replay {
-    let generation: Generation
+    var generation: Generation
     let delegate: any EngineDelegate
     let options: EngineOptions
     let counters: EngineCounters

@@ -6,6 +6,8 @@
 // - Every byte of the new state that lies at or above the proven end is written again: changed
 //   nodes, pages, large values and small blobs.
 // - A crash inside a settle leaves the same choice to the next opening.
+// - It asks for no more room than it takes: what is kept for deletes on a full disk is kept for
+//   those behind an opening, too, and that has to come first.
 
 internal import VarveBase
 internal import VarveFormat
@@ -40,7 +42,8 @@ struct Settle {
             commit: state.number,
             nodes: generation.nodes,
             flushBytes: options.earlyWriteBytes,
-            rewriteFrom: durableEnd
+            rewriteFrom: durableEnd,
+            reserve: 0
         )
         var clean = try pages.write(try editor.finished(), to: &log)
         var body = ByteWriter(capacity: 1024)
@@ -51,14 +54,14 @@ struct Settle {
         var record = record
         record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
         record.liveBytes += pages.pageBytes
-        try log.handLargeBody()
+        try log.handLargeBody(leaving: 0)
         let placed = log.appendCommit(
             .tree,
             flags: [.carriesChanges, .settle],
             record: record,
             body: body.bytes
         )
-        try log.makeRoom()
+        try log.makeRoom(leaving: 0)
         do throws(IOError) {
             options.environment.yield("settle.write")
             try log.flush()
@@ -143,7 +146,7 @@ struct Settle {
     }
 
     /// Copies one VALUE frame; its bytes are checked on the way.
-    private func copy(
+    func copy(
         _ place: ValuePlace,
         _ log: inout LogWriter
     ) throws(EngineError) -> ValuePlace {
@@ -169,7 +172,7 @@ struct Settle {
         return ValuePlace(address: address, length: place.length)
     }
 
-    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+    func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
         do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 

@@ -229,39 +229,56 @@ extension Engine {
         guard header.storeID == storeID else {
             throw storeGone()
         }
-        let generation = Generation(
+        var generation = Generation(
             file: file,
             header: header,
             budget: nodeBudget,
             counters: counters
         )
-        let recovered = try Self.readLog(
+        var recovered = try Self.readLog(
             generation.log,
             file,
-            directory,
+            names,
             isReadOnly: false,
             syncsName: true
         )
         objectIDs.learn(Self.nobodysObjectIDs(behind: told, recovered))
         follower.stamp += 2
-        let replay = Replay(
+        var replay = Replay(
             generation: generation,
             delegate: delegate,
             options: options,
             counters: counters,
             stamp: follower.stamp - 1
         )
+        if !recovered.provesName {
+            let file = NewFile(
+                replay: replay,
+                names: names,
+                store: storeName,
+                budget: nodeBudget,
+                epoch: writer.epoch
+            )
+            (generation, recovered) = try file.write(recovered)
+            replay.generation = generation
+        }
         var state = try replay.state(of: recovered)
         state.liveBytes = recovered.newest.record.liveBytes
-        var log = Self.logWriter(behind: recovered, file, header.fileSeed, options, counters)
+        var log = Self.logWriter(
+            behind: recovered,
+            generation.file,
+            generation.header.fileSeed,
+            options,
+            counters
+        )
         if !recovered.unsettled.isEmpty {
             state = try Self.settle(
                 state,
                 recovered,
+                replay,
                 stamp: follower.stamp,
                 epoch: writer.epoch,
                 objectIDHighWater,
-                options,
                 &log
             )
             counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)

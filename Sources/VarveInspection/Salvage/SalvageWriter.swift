@@ -192,7 +192,13 @@ final class SalvageWriter {
             if try directory.exists(temporary + Self.lockSuffix) {
                 try directory.remove(temporary + Self.lockSuffix)
             }
-            try directory.sync()
+            do throws(IOError) { try directory.sync() } catch {
+                // A later sync that succeeds would say nothing of these names.
+                for suffix in [Self.fileSuffix, Self.blobSuffix] {
+                    try? directory.rename(name + suffix, to: temporary + suffix, replacing: false)
+                }
+                throw error
+            }
         }
     }
 

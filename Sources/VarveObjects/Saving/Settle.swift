@@ -93,6 +93,7 @@ extension ManagedObjectContext {
             if mayBeGone,
                 (try? newest.exists(model.record.id, id)) == false
             {
+                object.storage.edits = nil
                 object.storage.state.insert(.gone)
                 continue
             }

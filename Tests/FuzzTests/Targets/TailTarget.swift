@@ -163,6 +163,7 @@ private final class SharedDirectory: StoreDirectory {
         try base.rename(from, to: to, replacing: replacing)
     }
     func remove(_ name: String) throws(IOError) { try base.remove(name) }
+    func removeDirectory(_ name: String) throws(IOError) { try base.removeDirectory(name) }
     func list() throws(IOError) -> [String] { try base.list() }
     func sync() throws(IOError) { try base.sync() }
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {

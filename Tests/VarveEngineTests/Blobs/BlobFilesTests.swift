@@ -19,7 +19,11 @@ import VarveIO
     }
 
     private func files(in parent: any StoreDirectory) -> BlobFiles {
-        BlobFiles(parent: parent, name: "a.varve-blobs", environment: SystemEnvironment())
+        BlobFiles(
+            in: DirectoryNames(parent),
+            name: "a.varve-blobs",
+            environment: SystemEnvironment()
+        )
     }
 
     private func content(_ count: Int, seed: UInt8 = 1) -> [UInt8] {

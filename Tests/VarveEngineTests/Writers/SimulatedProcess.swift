@@ -147,6 +147,11 @@ final class ProcessDirectory: StoreDirectory {
         try process.check()
         try base.remove(name)
     }
+
+    func removeDirectory(_ name: String) throws(IOError) {
+        try process.check()
+        try base.removeDirectory(name)
+    }
     func list() throws(IOError) -> [String] { try base.list() }
     func sync() throws(IOError) {
         try process.check()

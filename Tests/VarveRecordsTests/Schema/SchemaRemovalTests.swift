@@ -7,7 +7,7 @@ import VarveFormat
 
 @testable import VarveRecords
 
-@Suite struct SchemaRemovalTests {
+@Suite(.verified) struct SchemaRemovalTests {
     private func problems(_ body: () throws -> Void) -> [String] {
         do {
             try body()

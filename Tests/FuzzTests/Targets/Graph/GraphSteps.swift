@@ -7,6 +7,7 @@ import VarveTesting
 
 extension GraphWorld {
     func step(_ number: UInt64) throws {
+        if isOver { return }
         var random = SeededRandom(seed: number)
         let editor = editors[Int(random.next() % UInt64(editors.count))]
         switch random.next() % 64 {
@@ -26,6 +27,8 @@ extension GraphWorld {
         case 53: editor.held = [:]
         case 54...55: try compare(editor)
         case 56...58: try query(editor, &random)
+        case 59: try takeCode(editor, &random)
+        case 60: try meet(editor, &random)
         default: try save(editor, &random)
         }
         for editor in editors { editor.simplify() }
@@ -34,7 +37,7 @@ extension GraphWorld {
 
     /// Behind the last step: all is saved, and a fresh context agrees.
     func finish() throws {
-        for editor in editors {
+        for editor in editors where !isOver {
             try compare(editor)
             var random = SeededRandom(seed: 1)
             try save(editor, &random, policy: 1)
@@ -113,6 +116,22 @@ extension GraphWorld {
         guard codes > 0 else { return }
         let code = random.next() % 3 == 0 ? "c\(random.next() % UInt64(codes))" : nil
         try set(editor, id, object, code: .some(code))
+    }
+
+    /// An object gives its code up, and a new one takes it.
+    private func takeCode(_ editor: GraphEditor, _ random: inout SeededRandom) throws {
+        let shown = editor.shown
+        guard codes > 0,
+            let id = pick(alive(editor, "A").filter { shown.objects[$0]?.code != nil }, &random),
+            let code = shown.objects[id]?.code
+        else { return }
+        try set(editor, id, try object(id, editor), code: .some("d\(id)"))
+        let new = Alpha(in: editor.context)
+        let number = number(new.objectID)
+        editor.held[number] = new
+        editor.edits.append(.insert(number, "A"))
+        note("\(index(editor)): \(name(number)) = Alpha")
+        try set(editor, number, new, code: .some(code))
     }
 
     /// The objects that may be edited.
@@ -390,21 +409,9 @@ extension GraphWorld {
                 after.set(id) { $0.number = 7 }
             }
         case 1:
-            let kind: Character = random.next() % 2 == 0 ? "A" : "B"
-            guard let id = pick(after.living(kind), &random) else { return }
+            guard let id = pick(after.living, &random) else { return }
             note("\(index(editor)): batch: delete \(name(id))")
-            after.apply(.delete(id))
-            do {
-                if kind == "A" {
-                    result = try context.batchDelete([try typed(Alpha.self, id)])
-                } else {
-                    result = try context.batchDelete([try typed(Beta.self, id)])
-                }
-                if after.isDenied { throw fail("a batch passed over deny") }
-            } catch let error as StoreError {
-                guard error.code == .deleteDenied, after.isDenied else { throw error }
-                after = newest
-            }
+            result = try delete(id, context, &after)
         default:
             note("\(index(editor)): batch: a new Alpha")
             var id: Alpha.ID?
@@ -427,6 +434,41 @@ extension GraphWorld {
         try committed(after)
         // A batch takes its own context along.
         moved(editor)
+    }
+
+    private func delete(
+        _ id: Int,
+        _ context: ManagedObjectContext,
+        _ after: inout ModelState
+    ) throws -> BatchResult? {
+        after.apply(.delete(id))
+        do {
+            let result =
+                newest.objects[id]?.kind == "A"
+                ? try context.batchDelete([try typed(Alpha.self, id)])
+                : try context.batchDelete([try typed(Beta.self, id)])
+            if after.isDenied { throw fail("a batch passed over deny") }
+            return result
+        } catch let error as StoreError {
+            guard error.code == .deleteDenied, after.isDenied else { throw error }
+            after = newest
+            return nil
+        }
+    }
+
+    /// One edits what another one deletes, and saves.
+    private func meet(_ editor: GraphEditor, _ random: inout SeededRandom) throws {
+        if random.next() % 2 == 0 { try advance(editor) }
+        let stored = newest.living
+        guard let id = pick(alive(editor).filter(stored.contains), &random) else { return }
+        try set(editor, id, try object(id, editor), number: Int(random.next() % 8))
+        note("another one deletes \(name(id))")
+        var after = newest
+        if try delete(id, container.newContext(), &after)?.commit != nil {
+            after.settle()
+            try committed(after)
+        }
+        try save(editor, &random, policy: Int(random.next() % 5))
     }
 
     private func typed<Entity: ManagedObject>(

@@ -144,6 +144,8 @@ final class GraphWorld {
     let codes: Int
     let verifies: Bool
     var script: [String] = []
+    /// Whether the model does not know any more what is stored.
+    var isOver = false
 
     init(_ setup: UInt64, _ options: ContainerOptions) throws {
         var random = SeededRandom(seed: setup)

@@ -134,6 +134,7 @@ private final class PlantedDirectory: StoreDirectory {
         try base.rename(from, to: to, replacing: replacing)
     }
     func remove(_ name: String) throws(IOError) { try base.remove(name) }
+    func removeDirectory(_ name: String) throws(IOError) { try base.removeDirectory(name) }
     func list() throws(IOError) -> [String] { try base.list() }
     func sync() throws(IOError) {
         if !system.dropsDirectorySync(isRoot: isRoot) { try base.sync() }

@@ -1,0 +1,159 @@
+// The files of a store as an opening finds them: folder, lock, file, header.
+//
+// Invariants
+// - Nothing is written here. What cannot be used is an error that says which file, and why.
+
+internal import VarveBase
+internal import VarveFormat
+internal import VarveIO
+
+extension Engine {
+    static func place(
+        _ location: StoreLocation
+    ) throws(EngineError) -> (any StoreDirectory, String) {
+        func plain(_ name: String) -> String {
+            name.hasSuffix(fileSuffix) ? String(name.dropLast(fileSuffix.count)) : name
+        }
+        switch location {
+        case .memory: return (MemoryDirectory(), "memory")
+        case .directory(let directory, let name): return (directory, plain(name))
+        case .file(let path, let name):
+            do throws(IOError) {
+                return (try PosixDirectory.open(path: path), plain(name))
+            } catch {
+                if error.isMissing {
+                    throw EngineError(
+                        .missingDirectory,
+                        "the folder \(path) does not exist",
+                        cause: error
+                    )
+                }
+                throw .io(error)
+            }
+        }
+    }
+
+    /// The writer's lock for the caller alone, until it is released.
+    static func takeLock(
+        _ directory: any StoreDirectory,
+        _ name: String
+    ) throws(EngineError) -> any FileLock {
+        do throws(IOError) {
+            let lock = try directory.lockExclusive(name + lockSuffix, wait: false)
+            // Who has the store open for writing may have no turn at the moment.
+            let locks = try directory.openLocks(name + lockSuffix, isReader: false)
+            defer { locks?.close() }
+            if let locks, locks.isLockedByOther(LockByte.writing..<LockByte.next) {
+                lock.release()
+                throw IOError(
+                    kind: .held,
+                    code: 0,
+                    operation: "lock",
+                    name: name + lockSuffix,
+                    reason: "the store is open for writing"
+                )
+            }
+            return lock
+        } catch {
+            if error.isHeld {
+                throw EngineError(
+                    .busy,
+                    "another writer has \(name + fileSuffix) open",
+                    cause: error
+                )
+            }
+            throw .io(error)
+        }
+    }
+
+    static func openFile(
+        _ name: String,
+        in directory: any StoreDirectory,
+        _ isReadOnly: Bool,
+        allowsForeignWriters: Bool = true
+    ) throws(EngineError) -> any StoreFile {
+        do throws(IOError) {
+            let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
+            let identity = try file.identity()
+            guard isReadOnly || identity.links == 1 else {
+                throw IOError(
+                    kind: .other,
+                    code: 0,
+                    operation: "open",
+                    name: name,
+                    reason: "the file has \(identity.links) names; copy a store with a backup"
+                )
+            }
+            let isPrivate = identity.isOwn && !identity.isWritableByOthers
+            guard isReadOnly || isPrivate || allowsForeignWriters else {
+                throw IOError(
+                    kind: .permission,
+                    code: 0,
+                    operation: "open",
+                    name: name,
+                    reason: identity.isOwn
+                        ? "its group or others may write the file, and could change it unnoticed; "
+                            + "take that right away (chmod go-w)"
+                        : "the file belongs to another user; open it for reading, or as that user"
+                )
+            }
+            return file
+        } catch {
+            if error.kind == .notRegular {
+                throw EngineError(.notAStore, "\(name) is not a regular file", cause: error)
+            }
+            throw .io(error)
+        }
+    }
+
+    /// Either copy of the header will do.
+    static func readHeader(
+        _ file: any StoreFile,
+        _ name: String,
+        isReadOnly: Bool
+    ) throws(EngineError) -> FileHeader {
+        var failure: FormatError?
+        for copy in [0, FileHeader.length] {
+            let bytes = try io { () throws(IOError) in
+                try file.read(at: FileOffset(UInt64(copy)), count: FileHeader.length)
+            }
+            do throws(FormatError) {
+                let header = try FileHeader(decoding: bytes)
+                let needs =
+                    isReadOnly
+                    ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
+                guard needs <= FileHeader.currentVersion else {
+                    throw FormatError(
+                        place: name,
+                        field: "version",
+                        found: "\(needs)",
+                        expected: "at most \(FileHeader.currentVersion)"
+                    )
+                }
+                return header
+            } catch {
+                if error.field == "version" {
+                    throw EngineError(
+                        .formatTooNew,
+                        "\(name) needs format version \(error.found); this library knows "
+                            + "\(FileHeader.currentVersion)",
+                        cause: error
+                    )
+                }
+                failure = failure ?? error
+            }
+        }
+        let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
+        throw EngineError(
+            isStore ? .damaged : .notAStore,
+            isStore
+                ? "both copies of the header of \(name) are damaged"
+                : "\(name) is not a Varve store",
+            cause: failure
+        )
+    }
+
+    static func io<R>(_ body: () throws(IOError) -> R) throws(EngineError) -> R {
+        do throws(IOError) { return try body() } catch { throw .io(error) }
+    }
+}
