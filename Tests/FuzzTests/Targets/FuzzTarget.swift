@@ -52,6 +52,7 @@ public struct FuzzTarget: Sendable {
         FuzzTarget("predicate", seeds: SmallSeeds.predicate, prepare: PredicateTarget.prepare) {
             try PredicateTarget.run($0)
         },
+        FuzzTarget("graph", seeds: GraphFuzz.seeds) { try GraphFuzz.run(on: $0) },
     ]
 
     @Sendable private static func stores() -> [(name: String, bytes: [UInt8])] {

@@ -33,6 +33,26 @@ enum GraphFuzz {
         return attempt(seed, setup, steps, options)
     }
 
+    /// A run of an input: 8 bytes choose the relationships, each 3 bytes are a step.
+    static func run(on input: [UInt8]) throws {
+        guard input.count <= 512 else { return }
+        var reader = InputReader(input)
+        let setup = reader.number64()
+        var steps: [UInt64] = []
+        while !reader.isAtEnd {
+            steps.append(reader.take(3).reduce(0) { $0 << 8 | UInt64($1) })
+        }
+        if let found = attempt(0, setup, steps, ContainerOptions()) { throw found }
+    }
+
+    /// Random inputs to begin with.
+    @Sendable static func seeds() -> [(name: String, bytes: [UInt8])] {
+        (0..<24).map { number in
+            var random = SeededRandom(seed: UInt64(number))
+            return ("run-\(number)", random.bytes(8 + 3 * (8 + 2 * number)))
+        }
+    }
+
     /// The steps as they are; nil: nothing was found.
     static func attempt(
         _ seed: UInt64,
