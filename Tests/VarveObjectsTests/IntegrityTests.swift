@@ -352,4 +352,21 @@ private let namedPolicies: [(String, MergePolicy)] = [
         #expect(try fresh.named("a")?.left.names == ["b", "c"])
         #expect(try fresh.named("b")?.right.names == ["a", "c"])
     }
+
+    @Test func whatWasSetAndTakenBackIsNotWritten() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("book", "chapter", in: context)
+        let other = container.newContext()
+        let theirs = try other.same(all)
+        _ = try nodes("else", in: container.newContext())
+        // In an order each step counts, so the journal keeps them.
+        all[0].chapters.append(all[1])
+        all[0].chapters.remove(all[1])
+        all[0].name = "mine"
+        try context.save()
+        theirs[1].name = "theirs"
+        try other.save()
+        #expect(try storedNames(container) == ["mine", "theirs", "else"])
+    }
 }

@@ -176,7 +176,23 @@ final class TransactionGraph: GraphState {
                 looseReferences[key, default: []].insert(id)
             }
         }
-        references[ToManyKey(owner: id, slot: slot)] = Target(id: target)
+        let key = ToManyKey(owner: id, slot: slot)
+        if added[id] == nil {
+            let row = try row(id, model)
+            let stored = try reading { () throws(RecordError) in
+                try row?.reference(model.columns[slot])
+            }
+            // There and back is no change: the row is not written, so nobody's edit meets it.
+            if stored == target {
+                references[key] = nil
+                let isOther = model.relationshipSlots.contains {
+                    references[ToManyKey(owner: id, slot: $0)] != nil
+                }
+                if !isOther { touched[id] = nil }
+                return
+            }
+        }
+        references[key] = Target(id: target)
         touched[id] = model
     }
 
