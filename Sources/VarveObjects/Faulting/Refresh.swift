@@ -24,10 +24,8 @@ extension ManagedObjectContext {
         guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {
             return
         }
-        let edits = object.storage.edits
-        object.storage.edits = nil
+        // The edits stay where they are: `didTurnIntoFault` sees them, and may add to them.
         turnIntoFault(object)
-        object.storage.edits = edits
         do throws(StoreError) { try fill(object) } catch { note(error, object) }
     }
 
