@@ -229,4 +229,35 @@ import VarveObjects
         let fresh = container.newContext()
         #expect(try fresh.same(all)[0].parent == nil)
     }
+
+    @Test func aRefreshedPartnerIsStillInLists() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("a", "b", "c", in: context)
+        all[1].previous = all[0]
+        try context.save()
+        all[1].previous = all[2]
+        context.refresh(all[0], mergeChanges: false)
+        #expect(all[0].next == nil)
+        #expect(try context.fetch(Node.where { $0.name == "a" }).names == ["a"])
+        try context.save()
+        try expectSound(container.newContext())
+    }
+
+    @Test func whatWasLostWithANewObjectIsNoEdit() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("owner", in: context)
+        let new = Node(in: context)
+        all[0].picks.append(new)
+        let other = container.newContext()
+        other.delete(try #require(try other.named("owner")))
+        try other.save()
+        context.advance()
+        #expect(context.hasChanges)
+        context.delete(new)
+        context.processPendingChanges()
+        #expect(!context.hasChanges)
+        #expect(try context.save().commit == nil)
+    }
 }

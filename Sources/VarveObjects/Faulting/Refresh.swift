@@ -18,7 +18,11 @@ extension ManagedObjectContext {
             forgetRefusals(of: object.storage.object)
             if object.isInserted || object.storage.state.contains(.invalid) { return }
             dropEdits(of: object)
-            if object.storage.state.isDisjoint(with: [.deleted, .gone]) { turnIntoFault(object) }
+            guard object.storage.state.isDisjoint(with: [.deleted, .gone]) else { return }
+            turnIntoFault(object)
+            // Others' edits may reach it still: as the former partner of a one-to-one.
+            guard object.storage.edits != nil else { return }
+            do throws(StoreError) { try fill(object) } catch { note(error, object) }
             return
         }
         guard !object.isInserted, object.storage.state.isDisjoint(with: [.invalid, .gone]) else {

@@ -20,7 +20,11 @@ struct EditedValues: RecordValues {
         {
             return edited
         }
-        guard let row = object.storage.row else { return .null }
+        if object.isInserted { return .null }
+        // An object with edits may be a fault: where a hook stands in the middle of a refresh.
+        var stored = object.storage.row
+        if stored == nil { stored = try snapshot.row(object.storage.model.record.id, objectID) }
+        guard let row = stored else { return .null }
         if row.isOutside(column) { return try snapshot.value(of: row, column) }
         return try row.value(column)
     }

@@ -137,7 +137,6 @@ extension ManagedObjectContext {
                 if edit.isEmpty { toManyEdits[key] = nil }
             }
         }
-        lostTargets.removeAll { phantoms.contains($0.owner) }
         for id in phantoms {
             guard let object = changed.removeValue(forKey: id) else { continue }
             doomed[id] = nil
@@ -146,6 +145,8 @@ extension ManagedObjectContext {
             invalidate(object)
             object.storage.observation?.announce(object, nil, isBefore: false)
         }
+        // What was lost may have been wanted by them, or for them.
+        if !lostTargets.isEmpty { replay() }
         forgetIfNothingIsLeft()
     }
 
