@@ -233,8 +233,8 @@ extension StoreError {
         case .storeGone:
             return make(
                 .storeGone,
-                "Edits stand. Write what was saved before to another place with a backup, close "
-                    + "the store, and open the one that is wanted."
+                "Edits stand, and reads go on: copy the objects that are wanted to a container of "
+                    + "another store. Then close this one, and open the store that is wanted."
             )
         case .blobDamaged:
             return make(.blobDamaged, verify(store))

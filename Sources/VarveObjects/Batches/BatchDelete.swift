@@ -157,7 +157,8 @@ struct BatchDeletion {
                 ? first.message : "\(details.count) rules deny it; the first: \(first.message)",
             place: first.place,
             details: details,
-            suggestion: "The commit that the rows belong to was not written."
+            suggestion: "The commit that the rows belong to was not written. Delete or lead "
+                + "elsewhere what the details name, and do the batch again."
         )
     }
 

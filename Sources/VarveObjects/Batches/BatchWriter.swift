@@ -276,7 +276,8 @@ final class BatchWriter<Entity: ManagedObject> {
             first.message,
             place: first.place,
             details: report.failures,
-            suggestion: "The commit that the row belongs to was not written."
+            suggestion: "The commit that the row belongs to was not written. Give it values that "
+                + "pass, and do the batch again."
         )
     }
 }

@@ -81,7 +81,11 @@ extension ManagedObjectContext {
                 ? first.message : "\(details.count) checks failed; the first: \(first.message)",
             place: first.place,
             details: details,
-            suggestion: "Nothing was saved; the edits stand."
+            suggestion: "Nothing was saved; the edits stand. "
+                + (code == .deleteDenied
+                    ? "Delete what the relationship leads to as well, or lead it elsewhere, and "
+                        + "save again; rollback() takes back all edits."
+                    : "Correct the values that the details name, and save again.")
         )
     }
 }
