@@ -162,6 +162,38 @@ private enum HookSchema: VersionedSchema {
         }
     }
 
+    /// A row that was read before the hook moved the context was given to objects behind it.
+    @Test(arguments: ["save", "advance", "reset"])
+    func awakeFromFetchMayMoveItsContext(way: String) throws {
+        try scene { scene in
+            let ids = try scene.saved("a", "b", "c").map(\.id)
+            let fresh = scene.container.newContext()
+            #expect(try fresh.count(Hooked.all) == 3)
+            let known = try ids.dropFirst().map { try fresh.object(with: $0) }
+            let other = scene.container.newContext()
+            for id in ids { try #require(try other.existingObject(with: id)).edits = 4 }
+            try other.save()
+            scene.script.awakeFromFetch = { object in
+                guard object.context === fresh else { return }
+                scene.script.awakeFromFetch = nil
+                switch way {
+                case "save": _ = try? fresh.save()
+                case "advance": fresh.advance()
+                default: fresh.reset()
+                }
+            }
+            let list = try fresh.fetch(Hooked.all.returningFaults(false))
+            if way == "reset" {
+                #expect(known.allSatisfy { $0.context == nil })
+                #expect(try fresh.fetch(Hooked.all).map(\.edits) == [4, 4, 4])
+            } else {
+                #expect(known.map(\.edits) == [4, 4])
+                #expect(list.map(\.edits) == [4, 4, 4])
+            }
+            #expect(fresh.readFailures.isEmpty && !fresh.hasChanges)
+        }
+    }
+
     // MARK: didTurnIntoFault
 
     @Test func didTurnIntoFaultSeesAFaultAndMayReadAndEdit() throws {

@@ -186,6 +186,7 @@ public final class ManagedObjectContext {
             (known?[index] ?? 0) == 0 ? ObjectRegistry.bits(objects[index]) : 0
         }
         if rows.isEmpty { return objects }
+        let readAt = commit
         var filled = 0
         for index in ids.indices {
             guard let row = rows[index] else { continue }
@@ -193,7 +194,7 @@ public final class ManagedObjectContext {
                 filled += 1
                 objects[index].awakeFromFetch()
             } else {
-                giveRow(row, to: objects[index])
+                giveRow(row, to: objects[index], readAt)
             }
         }
         noteFilled(ids, filled)
@@ -207,9 +208,14 @@ public final class ManagedObjectContext {
         for id in ids where registered(id)?.isFault == false { failures[id] = nil }
     }
 
-    /// Gives a pinned row to an object that was there before.
-    @usableFromInline func giveRow(_ row: CachedRow, to object: any ManagedObject) {
-        if object.isInserted {
+    /// Gives a pinned row to an object that was there before. If `awakeFromFetch` of another one
+    /// has moved the context since the row was read, the object stays a fault.
+    @usableFromInline func giveRow(
+        _ row: CachedRow,
+        to object: any ManagedObject,
+        _ readAt: CommitNumber?
+    ) {
+        if object.isInserted || commit != readAt {
             container.store.rowCache.unpin(row)
         } else {
             take(row, for: object)
