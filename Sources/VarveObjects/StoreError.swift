@@ -172,11 +172,13 @@ extension StoreError.Code {
     public static let foreignID = Self("foreignID")
     /// An ID of another entity.
     public static let wrongEntity = Self("wrongEntity")
-    /// An object that is deleted was edited, or a relationship was to lead to one.
+    /// An object that this context deletes or deleted was edited, or a relationship was to lead to
+    /// a deleted one.
     public static let objectDeleted = Self("objectDeleted")
-    /// A save, or an edit, from inside a save of the same context or a batch of the same container.
+    /// A save from inside a save or `prepareForDeletion` of the same context, or an edit while a
+    /// save of it checks and writes.
     public static let reentrantSave = Self("reentrantSave")
-    /// Objects of two contexts were joined.
+    /// Objects of two contexts were joined, or one was to be deleted in another context.
     public static let crossContext = Self("crossContext")
     /// An implicit read failed earlier in this context.
     public static let contextFailed = Self("contextFailed")

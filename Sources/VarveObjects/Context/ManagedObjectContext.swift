@@ -257,7 +257,7 @@ public final class ManagedObjectContext {
 
     // MARK: State of the edits
 
-    /// Whether a save would write anything.
+    /// Whether there are unsaved edits, one that leads to an object which others deleted included.
     public var hasChanges: Bool {
         !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty
     }

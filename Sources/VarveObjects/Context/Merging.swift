@@ -11,7 +11,12 @@ import VarveRecords
 
 extension ManagedObjectContext {
     /// Moves the context to the newest commit. Unchanged properties show the new values, edits
-    /// stay.
+    /// stay: what others changed beneath them is no conflict any more. What others deleted is: a
+    /// relationship that was set to such an object shows nil, and the next save throws `conflict`
+    /// or does as its policy says. Nothing happens before the context's first read.
+    ///
+    /// A read that fails is in `readFailures`.
+    /// - Complexity: O(edits), and a read for each filled object that others changed.
     public func advance() {
         guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {

@@ -15,8 +15,7 @@ public struct RefusedEdit: Sendable {
     public let object: ManagedObjectID
     /// The property; nil: the object was to be deleted.
     public let property: String?
-    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
-    /// `invalidRequest`.
+    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`, `invalidRequest`.
     public let error: StoreError
 }
 
@@ -29,7 +28,9 @@ struct RefusalKey: Hashable {
 
 extension ManagedObjectContext {
     /// Edits that were kept out since the last save, rollback or `acknowledgeRefusedEdits`, in the
-    /// order in which they were tried. While there are any, `save` throws the first one's error.
+    /// order in which they were tried; of each property the first. One goes when its property is
+    /// set properly, or its object deleted or refreshed without its edits. While there are any,
+    /// `save` throws the first one's error, with all of them in `details`.
     public var refusedEdits: [RefusedEdit] { refusals.map(\.edit) }
 
     /// Takes note of the refused edits: `save` works again. All other edits stay; the refused ones

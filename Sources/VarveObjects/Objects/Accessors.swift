@@ -72,7 +72,8 @@ extension ManagedObject {
         return context.target(of: self, slot: slot, object) as? Target
     }
 
-    /// Sets a to-one relationship and keeps its inverse equal. For accessors only.
+    /// Sets a to-one relationship and keeps its inverse equal. An object that is deleted or of
+    /// another context is kept out, as a refused edit. For accessors only.
     public func setStoredValue<Target>(
         _ value: Target?,
         _ column: ToOneColumn<Self, Target>,

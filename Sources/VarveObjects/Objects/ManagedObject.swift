@@ -33,16 +33,21 @@ where ID == TypedObjectID<Self> {
     init(storage: consuming ObjectStorage)
 
     /// Called at save for each inserted and changed object; each `report.fail` makes the save fail.
+    /// It sees what its context shows, before that is held against newer commits. It may only
+    /// look: an edit made here is refused, and the save throws `reentrantSave`.
     func validate(_ report: inout ValidationReport)
     /// Called once, when the object was made with `init(in:)`.
     func awakeFromInsert()
     /// Called each time a fault was filled.
     func awakeFromFetch()
-    /// Called before a save writes the object. Edits made here are saved too.
+    /// Called once before a save writes or deletes the object. Edits made here are saved too.
     func willSave()
-    /// Called after a save wrote the object.
+    /// Called after a save for each object that it was about: written, deleted, replaced by another
+    /// one, or given up by a merge policy. Edits made here belong to the next save.
     func didSave()
-    /// Called before delete rules run for the object.
+    /// Called before delete rules run for the object, once for each that this context finds: not
+    /// for those that only the newest commit, at a save, shows to be in a cascade's reach. It may
+    /// edit; what it takes out of a cascade's reach is not deleted.
     func prepareForDeletion()
     /// Called when the object's values were dropped.
     func didTurnIntoFault()

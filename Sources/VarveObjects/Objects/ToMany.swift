@@ -53,7 +53,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         return ids
     }
 
-    /// The members' IDs. Reads the relationship only, once per commit.
+    /// The members' IDs. Reads the relationship only, once.
     public var ids: [Target.ID] {
         guard let context, let model = context.container.schema.entity(of: Target.self) else {
             return []
@@ -110,7 +110,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         read.ids = try context.members(of: owner, slot: slot)
     }
 
-    /// Adds an object at the end, unless it is a member already. Loads no other member.
+    /// Adds an object at the end, unless it is a member already. Loads no other member. A deleted
+    /// object, or one of another context, is a refused edit.
     public func append(_ target: Target) {
         read.ids = nil
         context?.addMember(target, to: owner, slot: slot)

@@ -11,8 +11,9 @@ import VarveRecords
 
 extension ManagedObjectContext {
     /// Marks an object to be deleted by the next save. Delete rules run when edits are processed:
-    /// at `save`, any fetch, or `processPendingChanges`. Unsaved values of its attributes are
-    /// dropped then. Deleting it again does nothing.
+    /// at `save`, at a fetch that looks at unsaved edits, when the context moves to another commit,
+    /// or by `processPendingChanges`. Unsaved values of its attributes are dropped then. Deleting
+    /// it again does nothing. An object of another context is not deleted: a refused edit.
     public func delete(_ object: some ManagedObject) { markDeleted(object) }
 
     private func markDeleted(_ object: any ManagedObject) {
@@ -53,7 +54,8 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
-    /// Runs delete rules for what was deleted so far. `save` and fetches do it too.
+    /// Runs delete rules for what was deleted so far. `save`, fetches that look at unsaved edits and
+    /// `advance` do it too. Inside `prepareForDeletion` it does nothing.
     public func processPendingChanges() {
         guard hookObject == nil else { return }
         while !deletesToProcess.isEmpty {

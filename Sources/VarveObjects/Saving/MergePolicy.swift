@@ -3,7 +3,11 @@
 import VarveBase
 import VarveRecords
 
-/// What a save does with objects that another context saved since this one read them.
+/// What a save does with objects that this context changed or deleted, and another one changed or
+/// deleted since the commit that this one reads. Partners and cascades of edits count as changed.
+///
+/// With every policy but `error`, an edit that leads to an object which is gone leads nowhere, and
+/// rows that only the newest commit puts into an edit's reach are no conflicts.
 public struct MergePolicy: Sendable {
     enum Kind: Sendable {
         case error, objectWinsByProperty, storeWinsByProperty, overwrite, rollback
@@ -11,17 +15,21 @@ public struct MergePolicy: Sendable {
     }
     let kind: Kind
 
-    /// The save fails with `conflict` and lists every one.
+    /// The save fails with `conflict` and lists every one: also rows that only the newest commit
+    /// puts into an edit's reach, and edits that lead to an object which is gone.
     public static let error = MergePolicy(kind: .error)
     /// A property changed on both sides takes the value of this context; one changed on a single
-    /// side keeps that change. An object deleted in the store comes back under its ID.
+    /// side keeps that change. An object deleted in the store comes back whole under its ID, with
+    /// its relationships as far as their other ends exist and are free. A deletion counts.
     public static let objectWinsByProperty = MergePolicy(kind: .objectWinsByProperty)
     /// A property changed on both sides takes the value of the store. An object deleted there stays
-    /// so.
+    /// so; one that this context deletes and others changed stays there.
     public static let storeWinsByProperty = MergePolicy(kind: .storeWinsByProperty)
-    /// The whole object as this context has it replaces the store's.
+    /// All attributes and to-one relationships as this context has them replace the store's. An
+    /// object deleted there comes back as with `objectWinsByProperty`. A deletion counts.
     public static let overwrite = MergePolicy(kind: .overwrite)
-    /// This context's edits of the object are dropped.
+    /// This context's edits of the object, or its deletion, are given up. Of a one-to-one the other
+    /// side is given up, too.
     public static let rollback = MergePolicy(kind: .rollback)
     /// Decides object by object. `decide` runs with the writer lock held: it must be short.
     public static func custom(
@@ -45,7 +53,8 @@ public enum ConflictResolution: Sendable {
     case fail
 }
 
-/// One object that was saved by somebody else since this context read it.
+/// One object that this context changed or deleted, and somebody else changed or deleted since the
+/// commit that this context reads.
 public struct SaveConflict: Sendable {
     /// The object.
     public let object: ManagedObjectID

@@ -9,7 +9,7 @@ import VarveRecords
 
 /// What a save did.
 public struct SaveResult: Hashable, Sendable {
-    /// The commit; nil if there was nothing to write.
+    /// The commit; nil if nothing was written: there were no edits, or a policy gave all up.
     public let commit: CommitNumber?
     /// New objects that a constraint with `.upsert` or `.ignore` replaced, and the objects that
     /// stand in their place.
@@ -20,10 +20,16 @@ extension ManagedObjectContext {
     /// Writes all unsaved edits as one commit. Durable when it returns. Afterwards the context
     /// reads the newest commit, this one included.
     ///
-    /// - Parameter mergePolicy: what to do with objects that others changed meanwhile.
+    /// The edits are judged on the newest commit: what others saved meanwhile counts.
+    ///
+    /// - Parameter mergePolicy: what to do with objects that others changed or deleted meanwhile.
     /// - Throws: `StoreError`: `conflict`, `notUnique`, `missingValue`, `invalid`, `deleteDenied`,
-    ///   `contextFailed`, `crossContext`, `readOnly`, `closed`, `diskFull`, `ioFailed`,
-    ///   `outcomeUnknown`. Unless `outcome` says otherwise, nothing was saved and the edits stand.
+    ///   `contextFailed`, `readOnly`, `busy`, `closed`, `diskFull`, `ioFailed`, `outcomeUnknown`;
+    ///   of refused edits `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
+    ///   `invalidRequest`; `reentrantSave` inside a save or `prepareForDeletion` of this context;
+    ///   what a custom policy throws. Unless `outcome` says otherwise, nothing was saved and the
+    ///   edits stand.
+    /// - Complexity: O(edits), and what deletions reach; O(log n) for each row and index entry.
     @discardableResult
     public func save(mergePolicy: MergePolicy = .error) throws -> SaveResult {
         // 1. checkSavable: a context that may not save says so before it does anything.
