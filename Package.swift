@@ -114,7 +114,8 @@ let package = Package(
         .testTarget(
             name: "VarveObjectsTests",
             dependencies: [
-                "StoreReferee", "VarveObjects", "VarveRecords", "VarveEngine", "VarveBase",
+                "StoreReferee", "VarveTesting", "VarveObjects", "VarveRecords", "VarveEngine",
+                "VarveBase",
             ]
         ),
         // Those of the macros' plugin: tools/macro-tests.

@@ -48,6 +48,10 @@ public final class ManagedObjectContext {
     var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
+    /// Large values of rows that are gone, read before their commit was left.
+    var keptValues: [ObjectID: KeptValues] = [:]
+    /// The commit that a save leaves, while it settles.
+    @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
     /// Marked as deleted; their rules have not run yet.
     var deletesToProcess: [ObjectID] = []
     var pendingBlobs: [BlobReference: Blob] = [:]
@@ -245,6 +249,12 @@ public final class ManagedObjectContext {
     func registerInserted(_ object: some ManagedObject) {
         let id = object.storage.object
         let model = object.storage.model
+        if phase == .writing {
+            // No save would write it: it never enters the context.
+            refuse(object, nil, .editWhileWriting(object, nil))
+            object.storage.state = .invalid
+            return
+        }
         object.storage.edits = ObjectEdits(values: model.makeInsertValues())
         core.registry.insert(object, id, entity: model.number, token: object.storage.token)
         noteChanged(object, id)

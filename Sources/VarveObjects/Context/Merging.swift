@@ -41,7 +41,8 @@ extension ManagedObjectContext {
         while true {
             let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
             if lost.isEmpty { break }
-            for (object, _, _) in lost { loseRow(of: object) }
+            forgetKeptValues()
+            for (object, _, _) in lost { loseRow(of: object, older) }
             touched = self.touched(since: older, newer, except: own)
         }
         forgetWhatOthersDeletedToo()
@@ -120,12 +121,13 @@ extension ManagedObjectContext {
     }
 
     /// The row is gone in the newer commit: last values stay, and `isDeleted` is true.
-    private func loseRow(of object: any ManagedObject) {
+    private func loseRow(of object: any ManagedObject, _ older: RecordSnapshot) {
         guard !object.storage.state.contains(.gone) else { return }
         if object.isFault {
             do throws(StoreError) { try fill(object) } catch { note(error, object) }
         }
         keepPlaces(of: object)
+        keepLargeValues(of: object, older)
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)

@@ -114,7 +114,11 @@ extension ManagedObjectContext {
         if !row.isOutside(column) {
             return try container.translating { () throws(RecordError) in try row.value(column) }
         }
-        let snapshot = try currentSnapshot()
+        if let kept = keptValues[row.id], kept.version == row.version {
+            if let value = kept.values[column] { return value }
+        }
+        var snapshot = try currentSnapshot()
+        if let leaving, row.version <= leaving.number { snapshot = leaving }
         return try container.translating { () throws(RecordError) in
             try snapshot.value(of: row, column)
         }

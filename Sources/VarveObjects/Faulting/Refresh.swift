@@ -82,6 +82,7 @@ extension ManagedObjectContext {
         if phase == .writing { return }
         rollback()
         for object in livingObjects { invalidate(object) }
+        keptValues = [:]
         snapshot = nil
     }
 
@@ -97,6 +98,7 @@ extension ManagedObjectContext {
             journal.removeAll { $0.mentions(id) }
             replay()
         }
+        forgetIfNothingIsLeft()
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 

@@ -228,6 +228,7 @@ extension ManagedObjectContext: GraphState {
     func forgetIfNothingIsLeft() {
         guard changed.isEmpty, toManyEdits.isEmpty, lostTargets.isEmpty else { return }
         forgetJournal()
+        if !pendingBlobs.isEmpty { pendingBlobs = [:] }
     }
 
     func forgetJournal() {

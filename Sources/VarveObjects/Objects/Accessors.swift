@@ -55,6 +55,8 @@ extension ManagedObject {
         _ keyPath: @autoclosure () -> KeyPath<Self, Blob?>
     ) {
         let slot = checkedSlot(column.definition)
+        // The app's `awakeFromFetch` runs before the blob is kept: it may end all other edits.
+        if storage.isFault { fillOrNote() }
         if let value, storage.core.context?.keepPending(value, for: self, slot) == false { return }
         set(value.map { .blob($0.reference) } ?? .null, slot: slot)
     }
@@ -122,7 +124,14 @@ extension ManagedObject {
     private func looseValue(_ slot: Int) -> StoredValue? {
         if let context = storage.core.context { return context.value(of: self, slot: slot) }
         if let edited = storage.edits?.values[slot] { return edited }
-        return try? storage.row?.value(storage.model.columns[slot])
+        guard let row = storage.row else { return nil }
+        let (column, entity) = (storage.model.columns[slot], storage.model.record.id)
+        if !row.isOutside(column) { return try? row.value(column) }
+        // A large value is in the store only: there as long as nobody changed the object.
+        guard let newest = try? storage.core.container.newestSnapshot(for: PinOwner(.context)),
+            let current = try? newest.row(entity, storage.object), current.version == row.version
+        else { return nil }
+        return try? newest.value(of: row, column)
     }
 
     private func set(_ value: StoredValue, slot: Int) {

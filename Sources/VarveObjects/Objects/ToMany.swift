@@ -14,7 +14,8 @@ import VarveRecords
 ///
 /// It reads its members when they are first asked for, and stays as it was read until it is changed
 /// through this value; the owner's property gives a new one. So it may be changed while it is gone
-/// through, and a list on screen never asks for a row that is not there.
+/// through, and a list on screen never asks for a row that is not there. When its context is reset
+/// or gone, a list that was read has members without values.
 ///
 /// Adding and removing load neither the other members nor, as far as the inverse allows, the added
 /// one.
@@ -86,10 +87,20 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     }
 
     private func member(_ id: ObjectID) -> Target {
-        guard let context, let model = context.container.schema.entity(of: Target.self),
-            let object = context.object(id, model) as? Target
-        else { preconditionFailure("the object's context is gone") }
-        return object
+        let core = owner.storage.core
+        guard let model = core.container.schema.entity(of: Target.self) else {
+            preconditionFailure("\(Target.entityName) is not in the container's schema")
+        }
+        if let context {
+            if let object = context.object(id, model) as? Target { return object }
+        } else if let object = core.context?.registered(id) as? Target {
+            // The insertion of the owner was rolled back; this one is still here.
+            return object
+        }
+        // The owner left its context after the list was read: an object that left with it.
+        return Target(
+            storage: ObjectStorage(core: core, model: model, object: id, state: .invalid)
+        )
     }
 
     /// A member: a registered object or a fault.

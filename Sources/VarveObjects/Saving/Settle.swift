@@ -64,14 +64,28 @@ extension ManagedObjectContext {
         pendingBlobs = [:]
         refusals = []
         lastPlaces = [:]
-        move(to: newest, except: Set(objects.map { $0.storage.object }))
+        let own = Set(objects.map { $0.storage.object })
+        // Rows that are gone still have their large values there.
+        leaving = snapshot
+        defer { leaving = nil }
+        move(to: newest, except: own)
         let mayBeGone = plan.graph != nil || newest.number != commit
         var waiting = dropOldRows(of: &written, newest, mayBeGone)
         for object in objects { object.didSave() }
         objects = []
+        if let leaving {
+            forgetKeptValues()
+            for id in own {
+                guard let object = registered(id), object.storage.state.contains(.gone) else {
+                    continue
+                }
+                keepLargeValues(of: object, leaving)
+            }
+        }
         // Held by the app, or edited by `didSave`.
         waiting = waiting.filter { registered($0.id) != nil }
-        try takeNewRows(of: waiting, newest)
+        // `didSave` may have moved the context on.
+        if let snapshot { try takeNewRows(of: waiting, snapshot) }
     }
 
     private func isEnded(_ object: any ManagedObject, _ plan: SavePlan) -> Bool {
