@@ -1,5 +1,5 @@
-// Large texts and data of rows that are gone. A row does not hold them, and only its own commit finds
-// them: they are read before the context leaves it.
+// Large texts and data of rows that are gone. A row does not hold them, and only its own commit
+// finds them: they are read before the context leaves it.
 //
 // Invariants
 // - Only of objects that live: what nobody holds is forgotten when the context next loses rows.

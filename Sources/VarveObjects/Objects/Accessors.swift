@@ -121,7 +121,7 @@ extension ManagedObject {
 
     /// The value with or without a context: an object that outlived its context keeps its last
     /// values.
-    private func looseValue(_ slot: Int) -> StoredValue? {
+    func looseValue(_ slot: Int) -> StoredValue? {
         if let context = storage.core.context { return context.value(of: self, slot: slot) }
         if let edited = storage.edits?.values[slot] { return edited }
         guard let row = storage.row else { return nil }

@@ -65,17 +65,17 @@ extension ManagedObject {
         var targets: [Int: EntityID] = [:]
         values.reserveCapacity(model.properties.count)
         for (slot, property) in model.properties.enumerated() {
-            let value =
-                property.column == nil ? .null : context?.value(of: self, slot: slot) ?? .null
+            let value = property.column == nil ? .null : looseValue(slot) ?? .null
             values.append(value)
             if let relationship = property.relationship { targets[slot] = relationship.target }
         }
         // Only handles hold the commit.
         let hasBlobs = values.contains(where: \.isBlob)
+        let container = storage.core.container
         var snapshot = RowSnapshot(
             id: id,
             values: values,
-            blobs: hasBlobs ? context?.blobSource : nil,
+            blobs: hasBlobs ? context?.blobSource ?? .newest(of: container) : nil,
             targets: targets
         )
         if hasBlobs, let context { snapshot.pendingBlobs = context.pendingBlobs(in: values) }
