@@ -54,8 +54,8 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
-    /// Runs delete rules for what was deleted so far. `save`, fetches that look at unsaved edits and
-    /// `advance` do it too. Inside `prepareForDeletion` it does nothing.
+    /// Runs delete rules for what was deleted so far. `save`, fetches that look at unsaved edits,
+    /// and `advance` do it too. Inside `prepareForDeletion` it does nothing.
     public func processPendingChanges() {
         guard hookObject == nil else { return }
         while !deletesToProcess.isEmpty {
