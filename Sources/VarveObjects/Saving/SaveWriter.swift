@@ -65,7 +65,14 @@ struct SaveWriter {
                 try writeWhole(object, graph)
                 return
             }
-            guard try graph.row(id, model) != nil else { return }
+            guard let row = try graph.row(id, model) else { return }
+            // What others set to the same value is as the app wants it: nothing is written, so
+            // that nobody's edit meets it.
+            let values = try editedValues(object).filter { value in
+                !(try transaction.value(of: row, value.column).isSame(as: value.value))
+            }
+            if !values.isEmpty { try transaction.update(model.record.id, id, values) }
+            return
         }
         let values = editedValues(object)
         if !values.isEmpty { try transaction.update(model.record.id, id, values) }
