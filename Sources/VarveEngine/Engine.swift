@@ -41,6 +41,8 @@ public final class Engine: Sendable {
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Guarded<WriterState>
+    /// The thread that runs the body of a write, and so has the writer lock; 0 for none.
+    private let bodyThread = Atomic<UInt>(0)
     let objectIDs: ObjectIDs
 
     struct Published {
@@ -234,12 +236,13 @@ public final class Engine: Sendable {
     /// - Throws: what `body` throws; `EngineError` with `readOnly`, `closed`, `poisoned` (nothing
     ///   was written), `noSpace` (nothing was written), `busy` (another process writes for too
     ///   long), `storeGone` (nothing is in the store), `outcomeUnknown` (the engine is poisoned),
-    ///   `damaged`, `ioFailed`.
+    ///   `damaged`, `ioFailed`; `reentrant` inside the `body` of another one of this engine.
     public func write<R>(
         author: String = "",
         durability: Durability = .full,
         _ body: (WriteTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
+        try checkNotInBody()
         var tookTurn = false
         // Somebody may have knocked before this process listened, and without a batch nobody looks.
         defer { if tookTurn { heedOthers() } }
@@ -251,7 +254,7 @@ public final class Engine: Sendable {
                 let transaction = try begin(&writer)
                 let result: R
                 do {
-                    result = try body(transaction)
+                    result = try running { try body(transaction) }
                     try end(transaction, &writer)
                 } catch {
                     abandon(transaction, &writer)
@@ -280,6 +283,23 @@ public final class Engine: Sendable {
                 return (result, commit.state.number)
             }
         }
+    }
+
+    /// Remembers that this thread changes rows: see `checkNotInBody`.
+    private func running<R>(_ body: () throws -> R) rethrows -> R {
+        bodyThread.store(BackgroundThread.currentID, ordering: .relaxed)
+        defer { bodyThread.store(0, ordering: .relaxed) }
+        return try body()
+    }
+
+    /// Throws `reentrant` on a thread that would wait for itself: it runs the body of a write.
+    public func checkNotInBody() throws(EngineError) {
+        // Only the thread itself ever finds its own number there: no order is needed.
+        guard bodyThread.load(ordering: .relaxed) == BackgroundThread.currentID else { return }
+        throw EngineError(
+            .reentrant,
+            "the store was to be written inside a closure that runs while it is being written"
+        )
     }
 
     /// The transaction changes nothing more: takes the log back that it had.
@@ -386,6 +406,7 @@ public final class Engine: Sendable {
         turn need: TurnNeed = .required,
         _ body: (inout WriterState) throws(EngineError) -> R
     ) throws(EngineError) -> R {
+        try checkNotInBody()
         queue.claimLead()
         var outcomes: [(QueuedCommit, QueuedCommit.Outcome)] = []
         defer { endLead(outcomes) }
@@ -468,6 +489,7 @@ public final class Engine: Sendable {
     ///
     /// While other processes have the store open for writing, only the last of them leaves it so.
     public func close() throws(EngineError) {
+        try checkNotInBody()
         maintenance?.stop()
         defer { writeLiveCounters(isClosed: true) }
         try exclusively(turn: .tried) { writer throws(EngineError) in

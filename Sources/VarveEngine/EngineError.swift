@@ -39,6 +39,9 @@ public struct EngineError: Error, Sendable {
         case poisoned
         /// The engine is closed.
         case closed
+        /// The thread that changes rows in a write asked for another write, which would wait for
+        /// the first.
+        case reentrant
         /// A size is over a published limit.
         case limitExceeded
         /// The caller's arguments do not fit the store.

@@ -175,8 +175,9 @@ extension StoreError.Code {
     /// An object that this context deletes or deleted was edited, or a relationship was to lead to
     /// a deleted one.
     public static let objectDeleted = Self("objectDeleted")
-    /// A save from inside a save or `prepareForDeletion` of the same context, or an edit while a
-    /// save of it checks and writes.
+    /// A save from inside a save or `prepareForDeletion` of the same context; an edit while a save
+    /// of it checks and writes; a save, batch or close, of any context, from a closure that runs
+    /// while the store is being written: of a batch, or a custom merge policy.
     public static let reentrantSave = Self("reentrantSave")
     /// Objects of two contexts were joined, or one was to be deleted in another context.
     public static let crossContext = Self("crossContext")

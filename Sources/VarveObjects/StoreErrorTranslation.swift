@@ -213,6 +213,8 @@ extension StoreError {
                     + "read."
             )
         case .closed: return make(.closed, nil)
+        case .reentrant:
+            return make(.reentrantSave, "Save when the closure or merge policy has returned.")
         case .limitExceeded: return make(.valueTooLarge, nil)
         case .invalid: return make(.invalidRequest, nil)
         case .objectMissing: return make(.objectNotFound, nil)

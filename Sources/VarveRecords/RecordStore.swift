@@ -234,6 +234,11 @@ public final class RecordStore: Sendable {
         engine.closeForOwner()
     }
 
+    /// Throws `reentrant` of the engine in a closure that runs while the store is being written.
+    public func checkNotInBody() throws(RecordError) {
+        do throws(EngineError) { try engine.checkNotInBody() } catch { throw .engine(error) }
+    }
+
     /// Closes the engine below. Snapshots that are held stay readable.
     public func close() throws(RecordError) {
         do throws(EngineError) { try engine.close() } catch { throw .engine(error) }

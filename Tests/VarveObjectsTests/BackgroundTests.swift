@@ -335,7 +335,7 @@ import VarveObjects
         #expect(committed.allSatisfy { $0 < next })
         #expect(try context.existingObject(with: ids[2]) == nil)
         #expect(try context.existingObject(with: ids[4]) != nil)
-        try container.closeNow()
+        try container.closeNow(discardingEdits: true)
     }
 
     @Test func I3_formsSurviveRestartAndForeignIDsAreRefused() throws {

@@ -13,22 +13,29 @@ struct BlobSource: Sendable {
     enum Keeper: Sendable {
         case snapshot(RecordSnapshot)
         case pending(PendingBlob)
+        /// No commit can be read, as in a closed container.
+        case nothing
     }
     let keeper: Keeper
     let container: PersistentContainer
 
     /// For an object that outlived its context: the newest commit, if that still names the blob.
-    static func newest(of container: PersistentContainer) -> BlobSource? {
-        guard let snapshot = try? container.newestSnapshot(for: PinOwner(.blob)) else { return nil }
-        return BlobSource(keeper: .snapshot(snapshot), container: container)
+    static func newest(of container: PersistentContainer) -> BlobSource {
+        let snapshot = try? container.newestSnapshot(for: PinOwner(.blob))
+        return BlobSource(
+            keeper: snapshot.map { .snapshot($0) } ?? .nothing,
+            container: container
+        )
     }
 
     func open(_ reference: BlobReference) throws(StoreError) -> BlobReader {
+        try container.checkOpen()
         let reader: BlobReader?
         do throws(EngineError) {
             switch keeper {
             case .snapshot(let snapshot): reader = try snapshot.storage.blob(reference)
             case .pending(let pending): reader = try pending.open()
+            case .nothing: reader = nil
             }
         } catch {
             throw StoreError.translating(error, .init(store: container.place))
@@ -61,8 +68,10 @@ struct BlobSource: Sendable {
 
 extension ManagedObjectContext {
     /// Blobs of the commit that the context reads.
-    var blobSource: BlobSource? {
-        guard (try? currentSnapshot()) != nil, let snapshot = snapshotForBlobs() else { return nil }
+    var blobSource: BlobSource {
+        guard (try? currentSnapshot()) != nil, let snapshot = snapshotForBlobs() else {
+            return BlobSource(keeper: .nothing, container: container)
+        }
         return BlobSource(keeper: .snapshot(snapshot), container: container)
     }
 
@@ -98,6 +107,7 @@ extension ManagedObjectContext {
         }
         switch source.keeper {
         case .pending: pendingBlobs[blob.reference] = blob
+        case .nothing: break
         case .snapshot(let snapshot):
             do throws(EngineError) {
                 guard let pending = try snapshot.storage.adopt(blob.reference) else { break }

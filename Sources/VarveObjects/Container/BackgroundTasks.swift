@@ -46,7 +46,7 @@ extension PersistentContainer {
         let context = ManagedObjectContext(
             container: self,
             author: author,
-            label: "background task \(author)"
+            label: author.isEmpty ? "background task" : "background task \(author)"
         )
         context.cancellation = flag
         defer { context.reset() }

@@ -3,6 +3,7 @@
 // Invariants
 // - Sendable: everything in it is immutable, locked, or on the main actor.
 // - `open` has no default for `at:`; memory has a name of its own.
+// - Once it is closed nothing is read from the store, and no commit is heard of.
 
 public import Foundation
 import Synchronization
@@ -24,14 +25,10 @@ public final class PersistentContainer: Sendable {
     let registries = RegistryList()
     let feed: CommitFeed
     let workers: WorkerPool
-    private let closing = Mutex<Closing>(Closing())
+    private let closed = Atomic<Bool>(false)
+    private let observation = Mutex<CommitObservation?>(nil)
     private let mergeIsScheduled = Atomic<Bool>(false)
     @MainActor private var storedViewContext: ManagedObjectContext?
-
-    private struct Closing {
-        var isClosed = false
-        var observation: CommitObservation?
-    }
 
     private init(
         store: RecordStore,
@@ -177,10 +174,8 @@ public final class PersistentContainer: Sendable {
     }
 
     private func observe() {
-        let observation = store.observeCommits { [weak self] changes in
-            self?.noteCommit(changes)
-        }
-        closing.withLock { $0.observation = observation }
+        let made = store.observeCommits { [weak self] changes in self?.noteCommit(changes) }
+        observation.withLock { $0 = made }
     }
 
     /// Runs blocking work on a thread of its own, so that no cooperative thread waits for the disk.
@@ -203,25 +198,55 @@ public final class PersistentContainer: Sendable {
         return name
     }
 
-    /// Writes a checkpoint and gives up the file and its lock. Contexts cannot read or save
-    /// afterwards.
-    /// - Throws: `StoreError`; the store is closed all the same.
-    public func close() async throws {
-        try await PersistentContainer.onThread { [self] in try closeNow() }
+    /// Writes a checkpoint and gives up the file and its lock.
+    ///
+    /// Afterwards nothing can be read from the store or saved: what needs it throws `closed`.
+    /// Values that an object has in memory can still be read. Closing twice does nothing.
+    ///
+    /// - Parameter discardingEdits: true: unsaved edits of all contexts are given up. False: if
+    ///   there are any, the container stays open, and the error says whose they are.
+    /// - Throws: `StoreError`: `unsavedChanges`, with a detail for each context; `reentrantSave`
+    ///   in a closure that runs while the store is being written. With these two it stays open.
+    ///   `ioFailed`, `diskFull`, `outcomeUnknown`: the store is closed all the same, and what was
+    ///   saved is in it.
+    public func close(discardingEdits: Bool = false) async throws {
+        try await PersistentContainer.onThread { [self] in
+            try closeNow(discardingEdits: discardingEdits)
+        }
     }
 
     /// Like `close`, and waits for it.
-    public func closeNow() throws {
-        let isFirst = closing.withLock { closing in
-            defer {
-                closing.isClosed = true
-                closing.observation?.cancel()
-                closing.observation = nil
-            }
-            return !closing.isClosed
+    public func closeNow(discardingEdits: Bool = false) throws {
+        if isClosed { return }
+        if !discardingEdits { try checkNothingIsUnsaved() }
+        try translating { () throws(RecordError) in try store.checkNotInBody() }
+        if closed.exchange(true, ordering: .acquiringAndReleasing) { return }
+        observation.withLock { observation in
+            observation?.cancel()
+            observation = nil
         }
-        guard isFirst else { return }
         try translating { () throws(RecordError) in try store.close() }
+    }
+
+    private func checkNothingIsUnsaved() throws(StoreError) {
+        let unsaved = registries.unsaved
+        if unsaved.isEmpty { return }
+        let details = unsaved.map { label, objects in
+            StoreError.Detail(
+                code: .unsavedChanges,
+                message: "\(label): \(objects) unsaved \(objects == 1 ? "object" : "objects")",
+                place: .init(store: place)
+            )
+        }
+        throw StoreError(
+            .unsavedChanges,
+            "the container was to be closed, and contexts of it have unsaved edits: "
+                + details.map(\.message).joined(separator: "; "),
+            place: .init(store: place),
+            details: details,
+            suggestion: "Save these contexts, or roll them back, and close again; or say "
+                + "close(discardingEdits: true). The container is still open."
+        )
     }
 
     /// What became of a save that failed with `outcomeUnknown`: whether it is in the store, or
@@ -244,6 +269,10 @@ public final class PersistentContainer: Sendable {
 
     /// The context for views. It lives as long as the container, tells observers of its objects,
     /// and follows the commits of other contexts.
+    ///
+    /// It moves to a commit as soon as the main actor has time: code on the main actor that has
+    /// just saved another context sees the old values until it suspends, or until it calls
+    /// `viewContext.advance()`.
     @MainActor public var viewContext: ManagedObjectContext {
         if let storedViewContext { return storedViewContext }
         let context = ManagedObjectContext(
@@ -260,7 +289,11 @@ public final class PersistentContainer: Sendable {
     /// A new context for the caller to own: an actor, a task.
     /// - Parameter author: named in its commits.
     public func newContext(author: String = "") -> sending ManagedObjectContext {
-        ManagedObjectContext(container: self, author: author, label: "context \(author)")
+        ManagedObjectContext(
+            container: self,
+            author: author,
+            label: author.isEmpty ? "context" : "context \(author)"
+        )
     }
 
     /// A new context with an actor of its own around it.
@@ -288,9 +321,9 @@ public final class PersistentContainer: Sendable {
     @MainActor private func mergeIntoViewContext() {
         mergeIsScheduled.store(false, ordering: .releasing)
         guard let context = storedViewContext, context.automaticallyMergesChanges,
-            context.commit != nil
+            context.commit != nil, !isClosed
         else { return }
-        context.advance()
+        context.advance(isMerge: true)
         // The feed hears of a commit just before it can be seen.
         if let commit = context.commit, commit < feed.newest, !isClosed,
             context.readFailures.isEmpty
@@ -352,16 +385,21 @@ public final class PersistentContainer: Sendable {
 
     // MARK: For contexts
 
-    private var isClosed: Bool { closing.withLock { $0.isClosed } }
+    private var isClosed: Bool { closed.load(ordering: .acquiring) }
+
+    /// Before each read of the store: what was read before may be looked at still.
+    func checkOpen() throws(StoreError) {
+        guard isClosed else { return }
+        throw StoreError(
+            .closed,
+            "the container is closed",
+            place: .init(store: place),
+            suggestion: "Open the store again; objects belong to the container that they are from."
+        )
+    }
 
     func newestSnapshot(for owner: PinOwner) throws(StoreError) -> RecordSnapshot {
-        guard !isClosed else {
-            throw StoreError(
-                .closed,
-                "the container is closed",
-                place: .init(store: place)
-            )
-        }
+        try checkOpen()
         return try translating { () throws(RecordError) in
             try store.snapshot(for: owner)
         }

@@ -12,6 +12,8 @@ import VarveRecords
     private let counters: ObjectCounters
     /// The context's living objects.
     @usableFromInline let registry = ObjectRegistry()
+    /// How many objects the context would lose if it went now.
+    let unsaved: UnsavedCount
     /// Nil once the context is gone; its objects then keep the values they have.
     weak var context: ManagedObjectContext?
     /// Whether getters tell observers. On for the view context.
@@ -21,12 +23,13 @@ import VarveRecords
     /// The next token of an object; 0 is none.
     @safe @exclusivity(unchecked) private var token: UInt32 = 1
 
-    init(container: PersistentContainer, observes: Bool) {
+    init(container: PersistentContainer, observes: Bool, label: String) {
         self.container = container
+        unsaved = UnsavedCount(label)
         rowCache = container.store.rowCache
         counters = container.counters
         self.observes = observes
-        container.registries.add(registry)
+        container.registries.add(registry, unsaved)
     }
 
     deinit { container.registries.remove(registry) }
@@ -47,12 +50,22 @@ import VarveRecords
     }
 }
 
+/// How many objects of a context have unsaved edits, for any thread to look at.
+final class UnsavedCount: Sendable {
+    /// The context's name.
+    let label: String
+    let count = Atomic<Int>(0)
+
+    init(_ label: String) { self.label = label }
+}
+
 /// The registries of a container's contexts, for figures over all of them.
 final class RegistryList: Sendable {
-    private let registries = Mutex<[ObjectIdentifier: ObjectRegistry]>([:])
+    private typealias Entry = (registry: ObjectRegistry, unsaved: UnsavedCount)
+    private let registries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    func add(_ registry: ObjectRegistry) {
-        registries.withLock { $0[ObjectIdentifier(registry)] = registry }
+    func add(_ registry: ObjectRegistry, _ unsaved: UnsavedCount) {
+        registries.withLock { $0[ObjectIdentifier(registry)] = (registry, unsaved) }
     }
 
     func remove(_ registry: ObjectRegistry) {
@@ -60,11 +73,18 @@ final class RegistryList: Sendable {
     }
 
     /// Objects alive, over all contexts.
-    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.registry.count } } }
 
     /// How many contexts have an object.
     func references(_ id: ObjectID) -> Int {
-        registries.withLock { $0.values.count { $0.contains(id) } }
+        registries.withLock { $0.values.count { $0.registry.contains(id) } }
+    }
+
+    /// The contexts with unsaved edits, by name, and how many objects each would lose.
+    var unsaved: [(label: String, objects: Int)] {
+        let counts = registries.withLock { $0.values.map(\.unsaved) }
+        return counts.map { ($0.label, $0.count.load(ordering: .relaxed)) }
+            .filter { $0.1 > 0 }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
 }
 

@@ -25,17 +25,21 @@ public final class ManagedObjectContext {
     public internal(set) var automaticallyMergesChanges = false
 
     @usableFromInline let core: ContextCore
-    @safe @exclusivity(unchecked) var changed: [ObjectID: any ManagedObject] = [:]
+    @safe @exclusivity(unchecked) var changed: [ObjectID: any ManagedObject] = [:] {
+        didSet { tellUnsaved() }
+    }
     /// Grows whenever an object enters `changed`.
     var changedEntries = 0
     /// What the app wants of relationships, in order.
     var journal = Journal()
     /// What the journal made of lists; of to-one relationships it is in the objects' edits.
-    @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:]
+    @safe @exclusivity(unchecked) var toManyEdits: [ToManyKey: ToManyEdit] = [:] {
+        didSet { tellUnsaved() }
+    }
     var looseReferences: [LooseKey: Set<ObjectID>] = [:]
     /// The lists without inverse to which an object was added.
     var looseLists: [ObjectID: Set<ToManyKey>] = [:]
-    var lostTargets: [LostTarget] = []
+    var lostTargets: [LostTarget] = [] { didSet { tellUnsaved() } }
     /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
     var reachedByNew: [(model: EntityModel, id: ObjectID)] = []
     /// Objects that this context deleted and, meanwhile, others too.
@@ -74,7 +78,7 @@ public final class ManagedObjectContext {
     init(container: PersistentContainer, author: String, label: String, observes: Bool = false) {
         self.container = container
         self.author = author
-        self.core = ContextCore(container: container, observes: observes)
+        self.core = ContextCore(container: container, observes: observes, label: label)
         self.pinToken = container.pins.makeToken()
         self.owner = PinOwner(.context, label: label)
         container.counters.contexts.add(1, ordering: .relaxed)
@@ -86,6 +90,7 @@ public final class ManagedObjectContext {
     var rowsAheadMax: Int { core.observes ? 4096 : .max }
 
     deinit {
+        core.unsaved.count.store(0, ordering: .relaxed)
         container.pins.set(pinToken, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
     }
@@ -105,6 +110,7 @@ public final class ManagedObjectContext {
 
     /// The snapshot of this context; the newest commit is pinned at the first read.
     func currentSnapshot() throws(StoreError) -> RecordSnapshot {
+        try container.checkOpen()
         if let pinned { return pinned }
         let snapshot = try newestSnapshot()
         self.snapshot = snapshot
@@ -235,7 +241,12 @@ public final class ManagedObjectContext {
 
     func storageForInsert<Entity: ManagedObject>(_ type: Entity.Type) -> ObjectStorage {
         guard let model = container.schema.entity(of: type) else {
-            preconditionFailure("\(type.entityName) is not in the container's schema")
+            return ObjectStorage(
+                core: core,
+                model: container.schema.unlistedEntity(type),
+                object: container.store.allocateObjectIDs(1),
+                state: .invalid
+            )
         }
         return ObjectStorage(
             core: core,
@@ -249,6 +260,10 @@ public final class ManagedObjectContext {
     func registerInserted(_ object: some ManagedObject) {
         let id = object.storage.object
         let model = object.storage.model
+        if object.storage.state.contains(.invalid) {
+            refuse(object, nil, .unlistedEntity(object))
+            return
+        }
         if phase == .writing {
             // No save would write it: it never enters the context.
             refuse(object, nil, .editWhileWriting(object, nil))
@@ -270,6 +285,13 @@ public final class ManagedObjectContext {
     /// Whether there are unsaved edits, one that leads to an object which others deleted included.
     public var hasChanges: Bool {
         !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty
+    }
+
+    /// So that who closes the container, on any thread, knows what would be lost.
+    private func tellUnsaved() {
+        let hasOthers = !toManyEdits.isEmpty && !has(.closingDropsLists) || !lostTargets.isEmpty
+        let count = max(changed.count, hasOthers ? 1 : 0)
+        core.unsaved.count.store(count, ordering: .relaxed)
     }
 
     /// New objects, by ID.

@@ -17,11 +17,16 @@ extension ManagedObjectContext {
     ///
     /// A read that fails is in `readFailures`.
     /// - Complexity: O(edits), and a read for each filled object that others changed.
-    public func advance() {
+    public func advance() { advance(isMerge: false) }
+
+    /// - Parameter isMerge: nobody asked for it: that the container was closed meanwhile is no
+    ///   failed read.
+    func advance(isMerge: Bool) {
         guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {
             move(to: try newestSnapshot(), except: [])
         } catch {
+            if isMerge, error.code == .closed { return }
             note(error, nil)
         }
     }

@@ -11,11 +11,12 @@ import VarveRecords
 
 /// An edit that was kept out.
 public struct RefusedEdit: Sendable {
-    /// The object whose property was to be set, or that was to be deleted.
+    /// The object whose property was to be set, or that was to be made or deleted.
     public let object: ManagedObjectID
-    /// The property; nil: the object was to be deleted.
+    /// The property; nil: the object was to be made or deleted.
     public let property: String?
-    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`, `invalidRequest`.
+    /// Why: `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`, `invalidRequest`,
+    /// `unknownEntity`.
     public let error: StoreError
 }
 
@@ -197,6 +198,17 @@ extension StoreError {
                 + "order",
             place: place(object, slot),
             suggestion: "Use append, or declare the relationship ordered: true; or: " + wayOut
+        )
+    }
+
+    static func unlistedEntity(_ object: any ManagedObject) -> StoreError {
+        let name = object.storage.model.name
+        return StoreError(
+            .unknownEntity,
+            "a \(name) was made, which the container's schema does not list",
+            place: Place(store: object.storage.core.container.place, entity: name),
+            suggestion: "List \(name).self in the entities of the schema that the store is opened "
+                + "with; or: " + wayOut
         )
     }
 

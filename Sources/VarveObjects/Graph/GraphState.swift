@@ -96,4 +96,5 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case replayForgetsUnlinks
     case upsertLooksBeforeUpdates
     case windowIgnoresTheCursor
+    case closingDropsLists
 }

@@ -79,6 +79,9 @@ extension ManagedObject {
 extension ManagedObject {
     /// Makes a new object in `context`. It has its permanent ID at once, its defaults, and is
     /// written by the context's next save. The context keeps it until then.
+    ///
+    /// If the container's schema does not list the entity, the object belongs to no context and
+    /// the next save throws `unknownEntity`.
     public init(in context: ManagedObjectContext) {
         self.init(storage: context.storageForInsert(Self.self))
         context.registerInserted(self)

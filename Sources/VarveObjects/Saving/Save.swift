@@ -26,8 +26,9 @@ extension ManagedObjectContext {
     /// - Throws: `StoreError`: `conflict`, `notUnique`, `missingValue`, `invalid`, `deleteDenied`,
     ///   `contextFailed`, `readOnly`, `busy`, `closed`, `diskFull`, `ioFailed`, `outcomeUnknown`;
     ///   of refused edits `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
-    ///   `invalidRequest`; `reentrantSave` inside a save or `prepareForDeletion` of this context;
-    ///   what a custom policy throws. Unless `outcome` says otherwise, nothing was saved and the
+    ///   `invalidRequest`, `unknownEntity`; `reentrantSave` inside a save or `prepareForDeletion`
+    ///   of this context, and in closures that run while the store is being written; what a custom
+    ///   policy throws. Unless `outcome` says otherwise, nothing was saved and the
     ///   edits stand.
     /// - Complexity: O(edits), and what deletions reach; O(log n) for each row and index entry.
     @discardableResult

@@ -4,6 +4,7 @@
 // - Immutable after the container opened. Slots are positions in the entity's `Columns`, the same
 //   for every container of the process; columns are numbers of this store.
 
+import Synchronization
 import VarveBase
 import VarveRecords
 
@@ -106,6 +107,7 @@ final class SchemaModel: Sendable {
     let entities: [EntityModel]
     private let byID: [EntityID: EntityModel]
     private let byType: [ObjectIdentifier: EntityModel]
+    private let unlisted = Mutex<[ObjectIdentifier: EntityModel]>([:])
     /// For each entity, the to-one relationships without inverse that lead to it.
     private let danglers: [EntityID: [(owner: EntityModel, slot: Int)]]
 
@@ -147,6 +149,31 @@ final class SchemaModel: Sendable {
         // A few comparisons cost less than a hash.
         if entities.count > 8 { return byType[ObjectIdentifier(type)] }
         return entities.first { $0.type == type }
+    }
+
+    /// A model for objects of an entity that the schema does not list: they belong to no context,
+    /// and no property of theirs has a value. Kept as long as this schema: objects do not count
+    /// their model.
+    func unlistedEntity(_ type: any ManagedObject.Type) -> EntityModel {
+        unlisted.withLock { known in
+            if let model = known[ObjectIdentifier(type)] { return model }
+            let model = EntityModel(
+                type: type,
+                record: .unlisted(type.entityName),
+                number: entities.count,
+                properties: EntityDeclaration.properties(of: type).map {
+                    PropertyModel(
+                        name: $0.name,
+                        column: nil,
+                        attribute: nil,
+                        makeDefault: nil,
+                        relationship: nil
+                    )
+                }
+            )
+            known[ObjectIdentifier(type)] = model
+            return model
+        }
     }
 
     /// To-one relationships without inverse that lead to `entity`.

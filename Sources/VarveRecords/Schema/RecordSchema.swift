@@ -128,6 +128,20 @@ public final class RecordEntity: Sendable {
         hasUniqueIndex = indexes.contains { $0.uniqueness != nil }
     }
 
+    /// An entity that no store has, for an object that belongs to none.
+    public static func unlisted(_ name: String) -> RecordEntity {
+        RecordEntity(
+            id: EntityID(.max),
+            name: name,
+            tree: TreeID(.max),
+            isHiddenLink: false,
+            columnCount: 0,
+            attributes: [],
+            relationships: [],
+            indexes: []
+        )
+    }
+
     /// The attribute of that name.
     public func attribute(named name: String) -> RecordAttribute? { attributesByName[name] }
 

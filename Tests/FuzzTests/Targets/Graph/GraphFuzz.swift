@@ -66,7 +66,7 @@ enum GraphFuzz {
             defer {
                 script = world.script
                 world.editors = []
-                try? world.container.closeNow()
+                try? world.container.closeNow(discardingEdits: true)
             }
             for step in steps { try world.step(step) }
             try world.finish()

@@ -32,6 +32,8 @@ extension GraphWorld {
         default: try save(editor, &random)
         }
         for editor in editors { editor.simplify() }
+        // A container that was opened again has other contexts.
+        guard editors.contains(where: { $0 === editor }) else { return }
         if random.next() % 16 < UInt64(density) { try compare(editor) }
     }
 
@@ -384,14 +386,29 @@ extension GraphWorld {
         guard random.next() % 4 == 0 else { return }
         note("reopen")
         let count = editors.count
+        try closeWithEdits()
         editors = []
-        try container.closeNow()
         container = try PersistentContainer.openNow(
             on: disk,
             schema: FuzzedSchema.self,
             options: options
         )
         for _ in 0..<count { try addEditor() }
+    }
+
+    /// A close says whose edits it would drop, and drops them when it is told to.
+    private func closeWithEdits() throws {
+        let unsaved = editors.count { $0.context.hasChanges }
+        if unsaved > 0 {
+            var told: Int?
+            do {
+                try container.closeNow()
+            } catch let error as StoreError where error.code == .unsavedChanges {
+                told = error.details.count
+            }
+            try expect(told, unsaved, "contexts whose edits a close would drop")
+        }
+        try container.closeNow(discardingEdits: unsaved > 0)
     }
 
     // MARK: Batches
