@@ -1,4 +1,4 @@
-// Rules T, M, I, G of the design: background work, merging, identity, pins.
+// Background work, merging, identity, pins.
 
 import Foundation
 import Observation
@@ -6,7 +6,7 @@ import Testing
 import VarveObjects
 
 @Suite(.verified) struct BackgroundTests {
-    @Test func T1_freshContextsOnOtherThreads() async throws {
+    @Test func freshContextsOnOtherThreads() async throws {
         let container = try memory(ContainerOptions(backgroundThreads: 2))
         try makeItems(3, in: container)
         let running = Shared((now: 0, most: 0))
@@ -32,7 +32,7 @@ import VarveObjects
         #expect(container.statistics.contexts == 0 && container.statistics.pins.isEmpty)
     }
 
-    @Test func T2_T4_valuesErrorsAndUndo() async throws {
+    @Test func valuesErrorsAndUndo() async throws {
         struct Mine: Error {}
         let container = try memory()
         let value = try await container.performBackgroundTask { context in
@@ -57,7 +57,7 @@ import VarveObjects
         #expect(try result.get() == 1)
     }
 
-    @Test func T5_unsavedEditsThrow() async throws {
+    @Test func unsavedEditsThrow() async throws {
         let container = try memory()
         do {
             try await container.performBackgroundTask { context in
@@ -74,7 +74,7 @@ import VarveObjects
         #expect(container.statistics.registeredObjects == 0)
     }
 
-    @Test func T6_aBackgroundContextLivesOn() async throws {
+    @Test func aBackgroundContextLivesOn() async throws {
         let container = try memory()
         let worker = container.newBackgroundContext(author: "worker")
         let id = try await worker.perform { context in
@@ -104,7 +104,7 @@ import VarveObjects
         #expect(counter.withLock { $0 } == 20)
     }
 
-    @Test func T7_cancelled() async throws {
+    @Test func aCancelledTaskEnds() async throws {
         let container = try memory()
         let task = Task {
             try await container.performBackgroundTask { context in
@@ -146,7 +146,7 @@ import VarveObjects
 }
 
 @Suite(.verified) struct MergeTests {
-    @MainActor @Test func M1_theViewContextFollows() async throws {
+    @MainActor @Test func theViewContextFollows() async throws {
         let container = try memory()
         let ids = try makeItems(3, in: container)
         let view = container.viewContext
@@ -168,13 +168,13 @@ import VarveObjects
         for _ in 0..<60_000 where items[0].title == "item 0" {
             try await Task.sleep(for: .milliseconds(1))
         }
-        // M3: unsaved edits stay, the rest shows the new values. M6: who did not change is silent.
+        // Unsaved edits stay, the rest shows the new values. Who did not change is silent.
         #expect(items[0].title == "new" && items[1].title == "new" && items[1].number == 50)
         #expect(items[2].title == "item 2")
         #expect(changes.withLock { $0.sorted() } == ["title 0", "title 1"])
         #expect(try view.count(Item.all) == 4)
         try view.save()
-        // M2: no merge in the middle of synchronous code.
+        // No merge in the middle of synchronous code.
         let other = container.newContext()
         try other.existingObject(with: ids[2])?.title = "later"
         try other.save()
@@ -185,7 +185,7 @@ import VarveObjects
         #expect(items[2].title == "later")
     }
 
-    @Test func M1_otherContextsStayUntilTheyMove() throws {
+    @Test func otherContextsStayUntilTheyMove() throws {
         let container = try memory()
         let ids = try makeItems(1, in: container)
         let context = container.newContext()
@@ -307,7 +307,7 @@ import VarveObjects
 }
 
 @Suite(.verified) struct IdentityTests {
-    @Test func I1_I2_idsArePermanentAndNeverGivenTwice() throws {
+    @Test func idsArePermanentAndNeverGivenTwice() throws {
         let folder = try TemporaryFolder()
         var ids: [Item.ID] = []
         var container = try folder.open()
@@ -338,7 +338,7 @@ import VarveObjects
         try container.closeNow(discardingEdits: true)
     }
 
-    @Test func I3_formsSurviveRestartAndForeignIDsAreRefused() throws {
+    @Test func formsSurviveRestartAndForeignIDsAreRefused() throws {
         let folder = try TemporaryFolder()
         var container = try folder.open()
         let context = container.newContext()
@@ -367,7 +367,7 @@ import VarveObjects
         try container.closeNow()
     }
 
-    @Test func I4_afterRollbackThereIsNoSuchObject() throws {
+    @Test func afterRollbackThereIsNoSuchObject() throws {
         let container = try memory()
         let context = container.newContext()
         let id = Item(in: context).id
@@ -377,7 +377,7 @@ import VarveObjects
 }
 
 @Suite(.verified) struct PinTests {
-    @Test func G1_G2_pinsBeginWithTheFirstReadAndEndWithTheContext() throws {
+    @Test func pinsBeginWithTheFirstReadAndEndWithTheContext() throws {
         let container = try memory()
         try makeItems(1, in: container)
         var context: ManagedObjectContext? = container.newContext(author: "pinning")

@@ -1,4 +1,4 @@
-// Rules E1-E8 of the design: large values outside the rows.
+// Large values outside the rows: where they are, how long, and what handles read.
 
 import Foundation
 import Testing
@@ -20,7 +20,7 @@ import VarveObjects
         Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) })
     }
 
-    @Test func E1_theLimitIsExact() throws {
+    @Test func theLimitIsExact() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()
@@ -40,7 +40,7 @@ import VarveObjects
         try again.closeNow()
     }
 
-    @Test func E2_equalContentIsOneFile() throws {
+    @Test func equalContentIsOneFile() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()
@@ -56,7 +56,7 @@ import VarveObjects
         try container.closeNow()
     }
 
-    @Test func E3_theFileIsThereBeforeTheCommit() throws {
+    @Test func theFileIsThereBeforeTheCommit() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()
@@ -72,7 +72,7 @@ import VarveObjects
         try container.closeNow()
     }
 
-    @Test func E4_E5_theFileGoesWhenNothingNamesIt() throws {
+    @Test func theFileGoesWhenNothingNamesIt() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()
@@ -98,7 +98,7 @@ import VarveObjects
     }
 
     @Test(.damagesStores("blob files are removed and changed"))
-    func E6_missingBytesFailThatValueOnly() throws {
+    func missingBytesFailThatValueOnly() throws {
         let folder = try TemporaryFolder()
         let container = try folder.open()
         let context = container.newContext()
@@ -123,7 +123,7 @@ import VarveObjects
         try container.closeNow()
     }
 
-    @Test func E7_lengthAndDigestFilterAndSort() throws {
+    @Test func lengthAndDigestFilterAndSort() throws {
         let container = try memory()
         let context = container.newContext()
         let pictures = try [5, 2_000, 70].map { count in
@@ -149,7 +149,7 @@ import VarveObjects
         }
     }
 
-    @Test func E8_aHandleNeedsNoContext() async throws {
+    @Test func aHandleNeedsNoContext() async throws {
         let container = try memory()
         let blob = try await container.performBackgroundTask { context in
             let picture = Picture(in: context)

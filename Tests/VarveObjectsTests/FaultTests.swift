@@ -1,11 +1,11 @@
-// Rules F1-F12 of the design: faults.
+// Faults: what fires them, what they read, what happens when that fails.
 
 import Foundation
 import Testing
 import VarveObjects
 
 @Suite(.verified) struct FaultTests {
-    @Test func F1_readingAPropertyLoadsTheRowOnce() throws {
+    @Test func readingAPropertyLoadsTheRowOnce() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -18,7 +18,7 @@ import VarveObjects
         #expect(!item.isFault)
     }
 
-    @Test func F2_identityAndStateLoadNothing() throws {
+    @Test func identityAndStateLoadNothing() throws {
         let container = try memory()
         let ids = try makeItems(1_000, in: container)
         let context = container.newContext()
@@ -36,7 +36,7 @@ import VarveObjects
         #expect(container.statistics.realisedObjects == 0)
     }
 
-    @Test func F3_F4_theRowCacheComesFirstAndIsAskedApart() throws {
+    @Test func theRowCacheComesFirstAndIsAskedApart() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         #expect(!container.isRowCached(id.objectID))
@@ -51,7 +51,7 @@ import VarveObjects
         #expect(again.reads == 0 && again.value == "item 0")
     }
 
-    @Test func F5_aToManyHasTwoLevels() throws {
+    @Test func aToManyHasTwoLevels() throws {
         let container = try memory()
         let writer = container.newContext()
         let item = Item(in: writer)
@@ -76,7 +76,7 @@ import VarveObjects
         #expect(name.value == "tag 1" && name.reads == 1)
     }
 
-    @Test func F6_oneInstancePerIDAndContext() throws {
+    @Test func oneInstancePerIDAndContext() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -89,7 +89,7 @@ import VarveObjects
         #expect(try other.object(with: id) !== first)
     }
 
-    @Test func F7_hooksRunOncePerFillAndReturn() throws {
+    @Test func hooksRunOncePerFillAndReturn() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -104,7 +104,7 @@ import VarveObjects
         #expect(item.calls == ["fetch", "fault", "fetch"])
     }
 
-    @Test func F8_aFilledObjectStaysFilled() throws {
+    @Test func aFilledObjectStaysFilled() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -123,7 +123,7 @@ import VarveObjects
         #expect(!new.isFault && new.title == "")
     }
 
-    @Test func F9_refreshDropsOrKeepsEdits() throws {
+    @Test func refreshDropsOrKeepsEdits() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -149,7 +149,7 @@ import VarveObjects
         #expect(item.title == "edited" && item.number == 77)
     }
 
-    @Test func F10_threeWaysByID() throws {
+    @Test func threeWaysByID() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -167,7 +167,7 @@ import VarveObjects
         #expect(try context.existingObject(with: tagID) == nil)
     }
 
-    @Test func F11_aFaultCanBeFilledThoughTheRowIsDeleted() throws {
+    @Test func aFaultCanBeFilledThoughTheRowIsDeleted() throws {
         let container = try memory()
         let ids = try makeItems(2, in: container)
         let context = container.newContext()
@@ -187,7 +187,7 @@ import VarveObjects
         #expect(context.readFailures.isEmpty)
     }
 
-    @Test func F12_aFailedReadGivesZeroAndBlocksTheSave() throws {
+    @Test func aFailedReadGivesZeroAndBlocksTheSave() throws {
         let container = try memory()
         let ids = try makeItems(3, in: container)
         let context = container.newContext()

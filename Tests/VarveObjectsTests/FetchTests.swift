@@ -1,11 +1,11 @@
-// Rules B1-B6, P1-P3 and Q of the design: batches, prefetching, requests.
+// Batches, prefetching and requests: what they read and what they answer.
 
 import Foundation
 import Testing
 import VarveObjects
 
 @Suite(.verified) struct BatchTests {
-    @Test func B1_B3_exactReads() throws {
+    @Test func aBatchReadsExactlyItsRows() throws {
         let container = try memory()
         try makeItems(420, in: container)
         let context = container.newContext()
@@ -29,7 +29,7 @@ import VarveObjects
     }
 
     /// From the third batch in a row on, a pass brings 1, 2, 4 ... further batches along.
-    @Test func B3_aFullScanReadsEachRowOnceInFewPasses() throws {
+    @Test func aFullScanReadsEachRowOnceInFewPasses() throws {
         let container = try memory()
         try makeItems(420, in: container)
         let context = container.newContext()
@@ -49,7 +49,7 @@ import VarveObjects
         #expect(jumps.reads == 220 && jumps.passes == 5)
     }
 
-    @Test func B4_twoBatchesStayPinned() throws {
+    @Test func twoBatchesStayPinned() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
         try makeItems(200, in: container)
         let context = container.newContext()
@@ -66,7 +66,7 @@ import VarveObjects
         #expect(again.reads == 50)
     }
 
-    @Test func B2_theListIsFrozen() throws {
+    @Test func theListIsFrozen() throws {
         let container = try memory()
         let ids = try makeItems(3, in: container)
         let context = container.newContext()
@@ -82,7 +82,7 @@ import VarveObjects
         #expect(context.readFailures.isEmpty)
     }
 
-    @Test func B5_B6_loadAndLimit() throws {
+    @Test func loadingAndLimits() throws {
         let container = try memory()
         try makeItems(100, in: container)
         let context = container.newContext()
@@ -240,7 +240,7 @@ import VarveObjects
         container.trimMemory()
     }
 
-    @Test func P1_onePassPerEntity() throws {
+    @Test func onePassPerEntity() throws {
         let container = try memory()
         try make(container, 100)
         container.trimMemory()
@@ -255,7 +255,7 @@ import VarveObjects
         #expect(used.reads == 0 && used.value[42] == "picture 42")
     }
 
-    @Test func P1_P2_pathsAndSharedTargets() throws {
+    @Test func prefetchedPathsShareTargets() throws {
         let container = try memory()
         try make(container, 50)
         container.trimMemory()
@@ -282,7 +282,7 @@ import VarveObjects
         #expect(used.reads == 0 && used.value.prefix(4) == [0, 1, 2, 0])
     }
 
-    @Test func P2_batchesPrefetchPerBatch() throws {
+    @Test func batchesPrefetchPerBatch() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
         try make(container, 100)
         let context = container.newContext()
@@ -298,7 +298,7 @@ import VarveObjects
         #expect(others.reads == 0 && others.value[3].0 == "picture 23")
     }
 
-    @Test func P3_withoutItRelationshipsStayFaults() throws {
+    @Test func withoutItRelationshipsStayFaults() throws {
         let container = try memory()
         try make(container, 10)
         let context = container.newContext()
@@ -316,7 +316,7 @@ import VarveObjects
 }
 
 @Suite(.verified) struct RequestTests {
-    @Test func Q1_valuesAtOnce() throws {
+    @Test func valuesAtOnce() throws {
         let container = try memory()
         try makeItems(30, in: container)
         let context = container.newContext()
@@ -328,7 +328,7 @@ import VarveObjects
         #expect(container.statistics.realisedObjects == 30)
     }
 
-    @Test func Q3_unsavedEditsCount() throws {
+    @Test func unsavedEditsCount() throws {
         let container = try memory()
         let ids = try makeItems(10, in: container)
         let context = container.newContext()
@@ -361,7 +361,7 @@ import VarveObjects
         #expect(sorted == [8, 7, 6, 4, 3, 3, 2, 1, 0, -1])
     }
 
-    @Test func Q3_editsOfOtherObjectsCount() throws {
+    @Test func editsOfOtherObjectsCount() throws {
         let container = try memory()
         let context = container.newContext()
         let folders = (0..<2).map { index in
@@ -397,7 +397,7 @@ import VarveObjects
         #expect(try context.fetch(byFolder).map(\.number) == [0, 4, 1, 2, 3, 5])
     }
 
-    @Test func Q5_Q6_windows() throws {
+    @Test func limitsAndOffsetsAreExact() throws {
         let container = try memory()
         try makeItems(4, in: container)
         let context = container.newContext()
@@ -418,7 +418,7 @@ import VarveObjects
         #expect(code { _ = try context.count(all.offset(-1)) } == .invalidRequest)
     }
 
-    @Test func Q7_theOrderIsTotal() throws {
+    @Test func theOrderIsTotal() throws {
         let container = try memory()
         let ids = try makeItems(6, in: container) { item, index in item.number = index % 2 }
         let context = container.newContext()
@@ -430,7 +430,7 @@ import VarveObjects
         #expect(try context.fetch(Item.all.sorted { [$0.number.descending] }).map(\.id) == down)
     }
 
-    @Test func Q8_nilFirstNaNLastBytesOfUTF8() throws {
+    @Test func nilFirstNaNLastBytesOfUTF8() throws {
         let container = try memory()
         let context = container.newContext()
         for (double, text, number) in [
@@ -455,7 +455,7 @@ import VarveObjects
         }
     }
 
-    @Test func Q9_keysetPages() throws {
+    @Test func pagesByKey() throws {
         let container = try memory()
         try makeItems(95, in: container) { item, index in item.number = index / 10 }
         let context = container.newContext()
@@ -484,7 +484,7 @@ import VarveObjects
         )
     }
 
-    @Test func Q9_pagesWhileOthersWrite() throws {
+    @Test func pagesWhileOthersWrite() throws {
         let container = try memory()
         let ids = try makeItems(100, in: container)
         let context = container.newContext()

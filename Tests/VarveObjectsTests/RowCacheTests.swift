@@ -1,11 +1,11 @@
-// Rules R1-R9 of the design: the row cache.
+// What the row cache promises, as objects see it.
 
 import Foundation
 import Testing
 import VarveObjects
 
 @Suite(.verified) struct RowCacheTests {
-    @Test func R1_R9_countsAreContextsAndPinsAreFilledObjects() throws {
+    @Test func countsAreContextsAndPinsAreFilledObjects() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
         let id = try makeItems(1, in: container)[0].objectID
         #expect(container.referenceCount(of: id) == 0)
@@ -31,7 +31,7 @@ import VarveObjects
         #expect(container.statistics.registeredObjects == 0)
     }
 
-    @Test func R2_R9_aChangedObjectStaysUntilSave() throws {
+    @Test func aChangedObjectStaysUntilSave() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -47,7 +47,7 @@ import VarveObjects
         #expect(try context.existingObject(with: id)?.title == "changed")
     }
 
-    @Test func R3_R9_backToFaultKeepsTheCountAndDropsThePin() throws {
+    @Test func backToFaultKeepsTheCountAndDropsThePin() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
         let id = try makeItems(1, in: container)[0]
         let context = container.newContext()
@@ -62,7 +62,7 @@ import VarveObjects
         #expect(container.statistics.registeredObjects == 0)
     }
 
-    @Test func R4_aSecondContextReadsNothing() throws {
+    @Test func aSecondContextReadsNothing() throws {
         let container = try memory()
         let ids = try makeItems(20, in: container)
         let first = container.newContext()
@@ -76,7 +76,7 @@ import VarveObjects
         #expect(one.reads == 20 && two.reads == 0 && one.value == two.value)
     }
 
-    @Test func R5_aListIsReadWhenItsFaultsFire() throws {
+    @Test func aListIsReadWhenItsFaultsFire() throws {
         let container = try memory(ContainerOptions(unreferencedRowBytes: 40_000))
         try makeItems(1_000, in: container)
         let context = container.newContext()
@@ -99,7 +99,7 @@ import VarveObjects
         #expect(cache.bytes - cache.pinnedBytes <= 40_000)
     }
 
-    @Test func R5_faultsOfNoListAndWithoutBudgetReadThemselvesOnly() throws {
+    @Test func faultsOfNoListAndWithoutBudgetReadThemselvesOnly() throws {
         let container = try memory()
         let ids = try makeItems(50, in: container)
         let context = container.newContext()
@@ -113,7 +113,7 @@ import VarveObjects
         #expect(bare.statistics.rowCache.rows == 1)
     }
 
-    @Test func R6_fetchingIDsCachesNothing() throws {
+    @Test func fetchingIDsCachesNothing() throws {
         let container = try memory()
         try makeItems(100, in: container)
         let context = container.newContext()
@@ -126,7 +126,7 @@ import VarveObjects
         #expect(fills.reads == 100)
     }
 
-    @Test func R7_blobBytesAreNeverInTheCache() throws {
+    @Test func blobBytesAreNeverInTheCache() throws {
         let container = try memory()
         let context = container.newContext()
         for index in 0..<40 {
@@ -148,7 +148,7 @@ import VarveObjects
         #expect(container.statistics.blobBytesRead - before.blobBytesRead == 15_000)
     }
 
-    @Test func R8_twoVersionsForTwoCommits() throws {
+    @Test func twoVersionsForTwoCommits() throws {
         let container = try memory()
         let id = try makeItems(1, in: container)[0]
         let old = container.newContext()

@@ -1,4 +1,4 @@
-// Rules C, U, D of the design: conflicts, uniqueness, deleting and validating.
+// Saving: conflicts and policies, uniqueness, deleting, validating.
 
 import Foundation
 import Testing
@@ -27,7 +27,7 @@ import VarveObjects
         return try context.existingObject(with: id).map { "\($0.title) \($0.number)" }
     }
 
-    @Test func C1_anUnchangedVersionIsNoConflict() throws {
+    @Test func anUnchangedVersionIsNoConflict() throws {
         let container = try memory()
         let ids = try makeItems(2, in: container)
         let context = container.newContext()
@@ -42,7 +42,7 @@ import VarveObjects
         #expect(try context.existingObject(with: ids[1])?.title == "theirs")
     }
 
-    @Test func C2_errorListsEveryConflictAndChangesNothing() throws {
+    @Test func errorListsEveryConflictAndChangesNothing() throws {
         let container = try memory()
         let (context, item) = try diverge(container) {
             $0.title = "theirs"
@@ -62,7 +62,7 @@ import VarveObjects
             #expect(conflict.theirs?.snapshot(of: Item.self)?.title == "theirs")
             #expect(conflict.theirs?.snapshot(of: Tag.self) == nil)
         }
-        // C6: edits stand, nothing is stored.
+        // Edits stand, nothing is stored.
         #expect(item.title == "mine" && new.isInserted && context.hasChanges)
         #expect(try stored(container, item.id) == "theirs 0")
         #expect(try stored(container, new.id) == nil)
@@ -71,7 +71,7 @@ import VarveObjects
         #expect(try stored(container, item.id) == "mine 0")
     }
 
-    @Test func C2_objectWinsByProperty() throws {
+    @Test func objectWinsByPropertyKeepsBoth() throws {
         let container = try memory()
         let (context, item) = try diverge(container) {
             $0.title = "theirs"
@@ -84,7 +84,7 @@ import VarveObjects
         #expect(item.title == "mine" && item.number == 5 && !item.hasChanges)
     }
 
-    @Test func C2_storeWinsByProperty() throws {
+    @Test func storeWinsByPropertyKeepsTheirs() throws {
         let container = try memory()
         let (context, item) = try diverge(container) {
             $0.title = "theirs"
@@ -97,7 +97,7 @@ import VarveObjects
         #expect(item.title == "theirs" && item.number == 5)
     }
 
-    @Test func C2_overwriteAndRollback() throws {
+    @Test func overwriteAndRollbackDecideWholeObjects() throws {
         let container = try memory()
         let (context, item) = try diverge(container) {
             $0.title = "theirs"
@@ -117,7 +117,7 @@ import VarveObjects
         #expect(other.title == "theirs" && other.number == 0 && !second.hasChanges)
     }
 
-    @Test func C2_custom() throws {
+    @Test func aCustomPolicyDecidesEachConflict() throws {
         let container = try memory()
         let (context, item) = try diverge(container) {
             $0.title = "theirs"
@@ -133,7 +133,7 @@ import VarveObjects
         #expect(try stored(container, item.id) == "theirs 0")
     }
 
-    @Test func C3_additionsToTheSameSetDoNotConflict() throws {
+    @Test func additionsToTheSameSetDoNotConflict() throws {
         let container = try memory()
         let start = container.newContext()
         let item = Item(in: start)
@@ -155,7 +155,7 @@ import VarveObjects
         #expect(try second.object(with: tags[0].id).items.isEmpty)
     }
 
-    @Test func C4_deletedThereEditedHere() throws {
+    @Test func deletedThereEditedHere() throws {
         let container = try memory()
         func deleted() throws -> (ManagedObjectContext, Item) {
             let id = try makeItems(1, in: container)[0]
@@ -217,7 +217,7 @@ import VarveObjects
         return account
     }
 
-    @Test func U1_duplicatesInsideOneContextAreReported() throws {
+    @Test func duplicatesInsideOneContextAreReported() throws {
         let container = try memory()
         let context = container.newContext()
         let serial = UUID()
@@ -238,7 +238,7 @@ import VarveObjects
         #expect(try context.count(Item.all) == 3)
     }
 
-    @Test func U2_errorAgainstStoredObjectsAndU4_nilIsNeverEqual() throws {
+    @Test func errorAgainstStoredObjectsAndNilIsNeverEqual() throws {
         let container = try memory()
         let context = container.newContext()
         let serial = UUID()
@@ -254,7 +254,7 @@ import VarveObjects
         #expect(try context.count(Item.where { $0.serial == nil }) == 4)
     }
 
-    @Test func U3_upsertKeepsIDAndWhatIsNotGiven() throws {
+    @Test func upsertKeepsIDAndWhatIsNotGiven() throws {
         let container = try memory()
         let context = container.newContext()
         let old = account(context, "a@b") {
@@ -272,7 +272,7 @@ import VarveObjects
         #expect(!context.hasChanges)
     }
 
-    @Test func U2_ignoreDropsTheNewOne() throws {
+    @Test func ignoreDropsTheNewOne() throws {
         let container = try memory()
         let context = container.newContext()
         let old = account(context, "one") {
@@ -284,7 +284,7 @@ import VarveObjects
             $0.code = 5
             $0.visits = 1
         }
-        // U4: only one part equal is no duplicate, nor are nil parts.
+        // Only one part equal is no duplicate, nor are nil parts.
         _ = account(context, "three") { $0.code = 5 }
         _ = account(context, "four") { $0.visits = 1 }
         let result = try context.save()
@@ -295,7 +295,7 @@ import VarveObjects
 }
 
 @Suite(.verified) struct DeleteTests {
-    @Test func D1_nullifyAndCascade() throws {
+    @Test func nullifyAndCascade() throws {
         let container = try memory()
         let context = container.newContext()
         let item = Item(in: context)
@@ -325,7 +325,7 @@ import VarveObjects
         #expect(item.calls.contains("delete"))
     }
 
-    @Test func D1_toManyNullifyThroughTheInverse() throws {
+    @Test func toManyNullifyThroughTheInverse() throws {
         let container = try memory()
         let ids = try makeItems(3, in: container)
         let context = container.newContext()
@@ -339,7 +339,7 @@ import VarveObjects
         #expect(try other.count(Item.where { $0.folder == nil }) == 3)
     }
 
-    @Test func D1_aToOneWithoutInverseIsEmptiedToo() throws {
+    @Test func aToOneWithoutInverseIsEmptiedToo() throws {
         let container = try memory()
         let context = container.newContext()
         let person = Person(in: context)
@@ -357,7 +357,7 @@ import VarveObjects
         #expect(again.likes.isEmpty)
     }
 
-    @Test func D2_denyNamesBothObjects() throws {
+    @Test func denyNamesBothObjects() throws {
         let container = try memory()
         let context = container.newContext()
         let person = Person(in: context)
@@ -381,7 +381,7 @@ import VarveObjects
         #expect(try context.count(Person.all) == 0)
     }
 
-    @Test func D3_allFailuresComeTogether() throws {
+    @Test func allFailuresComeTogether() throws {
         let container = try memory()
         let context = container.newContext()
         let first = Item(in: context)
@@ -404,7 +404,7 @@ import VarveObjects
         #expect(try context.count(Everything.all) == 0)
     }
 
-    @Test func D4_rollbackReadsNothing() throws {
+    @Test func rollbackReadsNothing() throws {
         let container = try memory()
         let ids = try makeItems(2, in: container)
         let context = container.newContext()
@@ -423,7 +423,7 @@ import VarveObjects
         #expect(try context.save().commit == nil)
     }
 
-    @Test func D5_resetMakesObjectsInvalid() throws {
+    @Test func resetMakesObjectsInvalid() throws {
         let container = try memory()
         let ids = try makeItems(1, in: container)
         let context = container.newContext()

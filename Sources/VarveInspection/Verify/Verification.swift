@@ -20,7 +20,8 @@ extension StoreObserver {
     /// Checks the store.
     ///
     /// - Parameters:
-    ///   - memoryBytesMax: bytes that the list of damaged pages may take.
+    ///   - memoryBytesMax: bytes that the list of damaged pages may take. The places of all pages
+    ///     of one tree, some 16 bytes each, come on top.
     ///   - progress: called now and then with the bytes checked and the problems found so far;
     ///     false ends the check, which is then not complete.
     /// - Throws: `ioFailed`. Damage is an answer, not an error.

@@ -1,8 +1,8 @@
 // A handle on bytes that lie outside the row: Sendable, needs no context, holds no bytes.
 //
 // Invariants
-// - Empty data is never returned in place of missing or damaged bytes (E6).
-// - The bytes never enter a row, an object or the row cache (R7).
+// - Empty data is never returned in place of missing or damaged bytes.
+// - The bytes never enter a row, an object or the row cache.
 
 public import Foundation
 public import VarveBase

@@ -1,7 +1,7 @@
 // Where the bytes of a blob handle come from.
 //
 // Invariants
-// - A source keeps the bytes alive: a snapshot pins its commit, a pending blob its file (E4, E8).
+// - A source keeps the bytes alive: a snapshot pins its commit, a pending blob its file.
 
 import Synchronization
 import VarveBase

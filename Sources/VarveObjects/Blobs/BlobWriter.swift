@@ -1,4 +1,4 @@
-// Writing a blob in pieces, before anything names it (E3).
+// Writing a blob in pieces, before anything names it.
 //
 // Invariants
 // - Noncopyable, and `finish` consumes it: finishing twice does not compile.

@@ -1,4 +1,4 @@
-// A context that lives on between calls, owned by an actor of its own (T6).
+// A context that lives on between calls, owned by an actor of its own.
 
 /// An actor around a context. Calls of `perform` run one at a time, in order, off Swift's
 /// cooperative threads; the context and its unsaved edits live from one to the next.

@@ -1,4 +1,4 @@
-// performBackgroundTask in both forms (T1-T5, T7).
+// performBackgroundTask in both forms.
 //
 // Invariants
 // - Each task has a fresh context, pinned at its start, that ends with it.

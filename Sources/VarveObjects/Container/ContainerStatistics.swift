@@ -27,7 +27,7 @@ public struct ContainerStatistics: Sendable, Hashable {
         public var readAheadBytes: Int
     }
 
-    /// A commit that somebody reads and that therefore stays in the store (G2).
+    /// A commit that somebody reads and that therefore stays in the store.
     public struct Pin: Sendable, Hashable {
         /// The commit.
         public var commit: CommitNumber

@@ -378,7 +378,7 @@ public final class PersistentContainer: Sendable {
         )
     }
 
-    /// How many contexts have an object registered: the reference count of its row (R1).
+    /// How many contexts have an object registered: the reference count of its row.
     public func referenceCount(of id: ManagedObjectID) -> Int {
         id.store == identity ? registries.references(id.object) : 0
     }

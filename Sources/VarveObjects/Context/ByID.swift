@@ -1,4 +1,4 @@
-// Objects by their IDs: registered, promised, existing (F10).
+// Objects by their IDs: registered, promised, existing.
 
 public import VarveBase
 public import VarveRecords

@@ -2,10 +2,10 @@
 //
 // Invariants
 // - Everything a context reads comes from one commit, `snapshot`, until save, merge, `advance`,
-//   `refreshAllObjects` or `reset` moves it (G1).
+//   `refreshAllObjects` or `reset` moves it.
 // - `core.registry` knows every living object and keeps none; `changed` holds inserted, changed and
-//   deleted ones strongly (R2).
-// - While one reference to an object lives, its ID leads to that instance (F6).
+//   deleted ones strongly.
+// - While one reference to an object lives, its ID leads to that instance.
 // - An object and its context have the same isolation: neither is Sendable.
 
 import Synchronization

@@ -1,4 +1,4 @@
-// Moving a context to a newer commit and bringing its objects along (M1-M6, F11).
+// Moving a context to a newer commit and bringing its objects along.
 //
 // Invariants
 // - Faults stay faults: only filled objects whose row changed get a new row.

@@ -1,8 +1,8 @@
 // Filling faults, turning objects back into faults, and what happens when a read fails.
 //
 // Invariants
-// - A fill reads the row cache first, then the store, and never blob bytes (F1, F3).
-// - `row` is pinned when it enters an object and unpinned when it leaves (R3).
+// - A fill reads the row cache first, then the store, and never blob bytes.
+// - `row` is pinned when it enters an object and unpinned when it leaves.
 // - A failed implicit read leaves the object a fault, so that a later read tries again.
 
 import Synchronization

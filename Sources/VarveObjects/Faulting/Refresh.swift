@@ -1,4 +1,4 @@
-// Dropping edits and rows: refresh, refreshAllObjects, rollback, reset (F8, F9, D4, D5).
+// Dropping edits and rows: refresh, refreshAllObjects, rollback, reset.
 
 import VarveBase
 import VarveRecords

@@ -2,7 +2,7 @@
 //
 // Invariants
 // - They see what a fetch of the same request would see: the context's commit with its unsaved
-//   edits laid over, unless the request says otherwise (Q3).
+//   edits laid over, unless the request says otherwise.
 
 import VarveBase
 import VarveRecords

@@ -1,4 +1,4 @@
-// The list of a request whose rows are read in batches, when they are touched (B1-B6).
+// The list of a request whose rows are read in batches, when they are touched.
 //
 // Invariants
 // - IDs only, 8 bytes each, frozen at the fetch.

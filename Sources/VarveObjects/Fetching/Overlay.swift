@@ -1,4 +1,4 @@
-// Unsaved edits of a context laid over what the store answers (Q3).
+// Unsaved edits of a context laid over what the store answers.
 //
 // Invariants
 // - The list is the one that a save followed by a fetch would give.

@@ -1,4 +1,4 @@
-// Reading the objects that relationships lead to, in one pass per relationship (P1-P3).
+// Reading the objects that relationships lead to, in one pass per relationship.
 //
 // Invariants
 // - A path a.b costs one pass for a and one for b, however many objects there are.

@@ -3,8 +3,7 @@
 // Invariants
 // - Reading a filled, unedited object that nobody observes is a check and a decode; everything else
 //   goes through the context.
-// - An implicit read that fails returns the zero value and is remembered; it never traps (section 6
-//   of the design: "When a getter cannot read").
+// - An implicit read that fails returns the zero value and is remembered; it never traps.
 
 import VarveBase
 import VarveRecords

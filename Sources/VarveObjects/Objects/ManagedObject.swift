@@ -1,7 +1,7 @@
 // The protocol of stored classes, with creation, identity and state.
 //
 // Invariants
-// - Identity, state and description load nothing (F2).
+// - Identity, state and description load nothing.
 
 public import Observation
 import VarveBase

@@ -1,7 +1,7 @@
 // Permanent identities of objects: untyped (`ManagedObjectID`) and typed by entity (`Item.ID`).
 //
 // Invariants
-// - An ID is final at insert and never given to another object (I1).
+// - An ID is final at insert and never given to another object.
 // - Hashing, comparing and printing need no store.
 
 import Foundation

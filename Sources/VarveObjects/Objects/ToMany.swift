@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Holding it reads nothing. `ids`, `count` and `contains` ask the relationship's index only; each
-//   member is a fault of its own (F5).
+//   member is a fault of its own.
 // - Once its members were read it is a stable collection: an index that was good stays good, though
 //   the context moves on. What is changed through it shows at once; others' changes show in the
 //   one that the property gives next.

@@ -1,4 +1,4 @@
-// Deleting objects: the mark at once, the rules when edits are processed (D1, D2).
+// Deleting objects: the mark at once, the rules when edits are processed.
 //
 // Invariants
 // - The rules themselves are the evaluator's. Here stands when they run, and what the app is told.

@@ -1,4 +1,4 @@
-// What a save does when somebody else changed the same objects (C1-C6).
+// What a save does when somebody else changed the same objects.
 
 import VarveBase
 import VarveRecords

@@ -1,7 +1,7 @@
 // THE SAVE PATH. One function of numbered steps; the work is in the steps.
 //
 // Invariants
-// - A save that throws before its commit changes nothing: edits stand (C6).
+// - A save that throws before its commit changes nothing: edits stand.
 // - When it returns, the commit is on disk, and the context reads it.
 
 public import VarveBase

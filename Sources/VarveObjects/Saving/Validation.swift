@@ -1,4 +1,4 @@
-// Checks before a save: required values, and what the objects say themselves (D3).
+// Checks before a save: required values, and what the objects say themselves.
 
 import VarveBase
 import VarveRecords

@@ -1,4 +1,4 @@
-// Uniqueness: U1 to U5.
+// Uniqueness constraints and their policies.
 
 import Testing
 import VarveBase
@@ -63,7 +63,7 @@ import VarveEngine
         #expect(try store.snapshot().count(store.query("User")) == 1)
     }
 
-    @Test func `U4: null equals nothing, compound constraints compare all parts`() throws {
+    @Test func `Null equals nothing, compound constraints compare all parts`() throws {
         let store = try Cities.store(Self.schema)
         try store.insert("User", [("mail", .null), ("first", .text("x"))])
         try store.insert("User", [("mail", .null), ("first", .text("x"))])
@@ -122,7 +122,7 @@ import VarveEngine
         }
     }
 
-    @Test func `U5: a new constraint over duplicates fails with a list, the old commit stands`()
+    @Test func `A new constraint over duplicates fails with a list, the old commit stands`()
         throws
     {
         let directory = TestDirectory()

@@ -188,7 +188,7 @@ import VarveEngine
         #expect(cost.rows == 1_000)
     }
 
-    @Test func `Q6: an offset costs a descent, not a scan`() throws {
+    @Test func `An offset costs a descent, not a scan`() throws {
         let world = try World(1_000)
         var query = world.query(.always, [SortTerm("name")])
         let all = try world.store.snapshot().fetchIDs(query)
@@ -204,7 +204,7 @@ import VarveEngine
         #expect(throws: RecordError.self) { try world.store.snapshot().fetchIDs(query) }
     }
 
-    @Test func `Q9: a page by key costs its own entries`() throws {
+    @Test func `A page by key costs its own entries`() throws {
         let world = try World(1_000)
         var query = world.query(
             .always,
@@ -241,7 +241,7 @@ import VarveEngine
         #expect(throws: RecordError.self) { try snapshot.fetchIDs(query) }
     }
 
-    @Test func `Q9: paging while a writer inserts and deletes shows each lasting row once`() throws
+    @Test func `Paging while a writer inserts and deletes shows each lasting row once`() throws
     {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("PlannerTests paging seed \(seed)")

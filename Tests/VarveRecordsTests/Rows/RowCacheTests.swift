@@ -1,4 +1,4 @@
-// The rules of the row cache, one by one (R1 to R9), and its intervals under random commits.
+// The rules of the row cache, one by one, and its intervals under random commits.
 
 import Testing
 import VarveBase
@@ -33,7 +33,7 @@ import VarveEngine
         _ = try store.write { try $0.update(city.id, id, city.values([("name", .text(name))])) }
     }
 
-    @Test func `R1 and R9: two contexts, one row, one read`() throws {
+    @Test func `Two contexts, one row, one read`() throws {
         let (store, city, ids) = try world(1, budget: 0)
         let cache = store.rowCache
         #expect(cache.referenceCount(of: ids[0]) == 0)
@@ -64,7 +64,7 @@ import VarveEngine
         #expect(cache.referenceCount(of: ids[0]) == 0)
     }
 
-    @Test func `R3: unpinned rows go, least recently used first, pinned ones stay`() throws {
+    @Test func `Unpinned rows go, least recently used first, pinned ones stay`() throws {
         let (store, city, ids) = try world(10, budget: 0)
         let snapshot = try store.snapshot()
         // Rows differ by a few bytes; three of any fit, four do not.
@@ -91,7 +91,7 @@ import VarveEngine
         #expect(roomy.rowCache.statistics.evictions == 10)
     }
 
-    @Test func `R5: reading ahead keeps to half the budget and evicts none of its own`() throws {
+    @Test func `Reading ahead keeps to half the budget and evicts none of its own`() throws {
         let (store, city, ids) = try world(3_000, budget: 64 << 10)
         let snapshot = try store.snapshot()
         let behind = Array(ids.reversed().dropFirst())
@@ -110,7 +110,7 @@ import VarveEngine
         #expect(store.statistics.storeReads == reads)
     }
 
-    @Test func `R6: fetching IDs caches nothing`() throws {
+    @Test func `Fetching IDs caches nothing`() throws {
         let (store, city, ids) = try world(100)
         var query = RecordQuery(entity: city.id, sort: [SortTerm("latitude")])
         query.predicate = .text(PropertyPath("name"), .contains, "n", ignoringCase: true)
@@ -135,7 +135,7 @@ import VarveEngine
         #expect(store.statistics.storeReads - before.storeReads == 90)
     }
 
-    @Test func `R8: two versions side by side, each to its own commit, the older evicted first`()
+    @Test func `Two versions side by side, each to its own commit, the older evicted first`()
         throws
     {
         let (store, city, ids) = try world(2)

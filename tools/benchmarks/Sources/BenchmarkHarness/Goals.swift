@@ -34,8 +34,8 @@ public struct Goal: Sendable {
         public static let itselfAlone = "itself alone"
     }
 
-    /// One line of the goals: engine level for the C libraries, object level for GRDB. Where a line
-    /// of the design names no settings, the usual ones are meant.
+    /// One line of the goals: engine level for the C libraries, object level for GRDB. A line
+    /// without settings means the usual ones.
     private struct Line {
         var metric: String
         var usual: Double?
