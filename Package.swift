@@ -89,10 +89,11 @@ let package = Package(
         .testTarget(
             name: "VarveFormatTests",
             dependencies: [
-                "VarveFormat", "VarveEngine", "VarveRecords", "VarveIO", "VarveBase",
+                "VarveTesting", "VarveFormat", "VarveEngine", "VarveRecords", "VarveIO",
+                "VarveBase",
             ]
         ),
-        .testTarget(name: "VarveIOTests", dependencies: ["VarveIO", "VarveBase"]),
+        .testTarget(name: "VarveIOTests", dependencies: ["VarveTesting", "VarveIO", "VarveBase"]),
         .testTarget(
             name: "VarveEngineTests",
             dependencies: [
@@ -103,8 +104,8 @@ let package = Package(
         .testTarget(
             name: "VarveRecordsTests",
             dependencies: [
-                "StoreReferee", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO",
-                "VarveBase",
+                "StoreReferee", "VarveTesting", "VarveRecords", "VarveEngine", "VarveFormat",
+                "VarveIO", "VarveBase",
             ]
         ),
         .testTarget(

@@ -278,7 +278,7 @@ public final class Engine: Sendable {
                 try confirm(base)
                 return (result, nil)
             case .queued(let result, let commit, let needs):
-                try settle(commit)
+                try awaitDurable(commit)
                 arrange(needs, after: commit)
                 return (result, commit.state.number)
             }
@@ -373,7 +373,7 @@ public final class Engine: Sendable {
     }
 
     /// Returns when the commit is durable: led by this thread, or by another.
-    private func settle(_ commit: QueuedCommit) throws(EngineError) {
+    private func awaitDurable(_ commit: QueuedCommit) throws(EngineError) {
         while queue.waitOrLead(for: commit) { lead() }
         if case .failed(let error) = commit.outcome.withLock({ $0 }) { throw error }
     }

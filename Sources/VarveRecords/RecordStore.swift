@@ -309,7 +309,7 @@ public final class RecordStore: Sendable {
             }
             let transaction = RecordTransaction(storage, schema, self)
             let result = try body(transaction)
-            try transaction.settle()
+            try transaction.finish()
             return result
         }
     }

@@ -270,8 +270,8 @@ public final class RecordTransaction {
     }
 
     /// The end of the transaction: what waited is put in place, and constraints hold.
-    func settle() throws(RecordError) {
-        try reader.engine { () throws(EngineError) in try storage.settle() }
+    func finish() throws(RecordError) {
+        try reader.engine { () throws(EngineError) in try storage.applyDeferred() }
         try verifyUniqueness()
     }
 

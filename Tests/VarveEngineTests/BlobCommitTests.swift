@@ -4,6 +4,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -11,7 +12,7 @@ import VarveIO
     private let entity = TestDelegate.entity
 
     private func bytes(_ count: Int, _ seed: UInt64) -> [UInt8] {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
 

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -10,7 +11,7 @@ import VarveFormat
     /// Commits as they may follow each other: what is deleted was there, what is inserted was not.
     @Test("Sets and single objects give the same", arguments: UInt64(1)...3)
     func model(seed: UInt64) {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let entity = EntityID(3)
         let all = 3 * ChangeMerge.fewMax
         var isThere = [Bool](repeating: false, count: all)

@@ -47,7 +47,7 @@ private struct DiskImage {
     /// A random transaction, mirrored in `model`.
     private static func change(
         _ transaction: WriteTransaction,
-        _ random: inout SeededGenerator,
+        _ random: inout SeededRandom,
         _ live: inout [UInt64],
         _ next: inout UInt64
     ) throws {
@@ -86,7 +86,7 @@ private struct DiskImage {
     /// assertions on of what `tools/crash-test` does on its own.
     @Test(arguments: [UInt64(11), 12])
     func aPowerCutLosesNothingAcknowledged(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root, Self.adjust)
         disk.note(Int(engine.snapshot().number.rawValue))
@@ -160,7 +160,7 @@ private struct DiskImage {
     /// One flipped bit at every byte: the same contents, or an error, never other contents.
     @Test(.damagesStores("bits are flipped")) func aFlippedBitIsNeverOtherData() throws {
         let directory = MemoryDirectory()
-        var random = SeededGenerator(21)
+        var random = SeededRandom(seed: 21)
         var (live, next): ([UInt64], UInt64) = ([], 0)
         do {
             let engine = try Engine.openTest(directory, Self.adjust)
@@ -217,7 +217,7 @@ private struct DiskImage {
     /// Random bytes in place of the log, of pages and of whole files: errors, never traps.
     @Test(.damagesStores("random bytes are written")) func anyBytesGiveErrors() throws {
         let directory = MemoryDirectory()
-        var random = SeededGenerator(31)
+        var random = SeededRandom(seed: 31)
         var (live, next): ([UInt64], UInt64) = ([], 0)
         let engine = try Engine.openTest(directory, Self.adjust)
         for _ in 0..<12 { _ = try engine.write { try Self.change($0, &random, &live, &next) } }

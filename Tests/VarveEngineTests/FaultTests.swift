@@ -40,7 +40,7 @@ private struct Model: Equatable {
 /// Random transactions on a simulated disk, with blobs, checkpoints, closes and kills.
 private struct Workload {
     let disk: SimulatedDisk
-    var random: SeededGenerator
+    var random: SeededRandom
     var engine: Engine
     /// Engines of processes that were killed: kept, so that none of them closes its store.
     var killed: [Engine] = []
@@ -67,7 +67,7 @@ private struct Workload {
 
     init(_ disk: SimulatedDisk, seed: UInt64) throws {
         self.disk = disk
-        random = SeededGenerator(seed)
+        random = SeededRandom(seed: seed)
         engine = try Self.open(disk)
     }
 
@@ -163,7 +163,7 @@ private struct Workload {
         #expect(try work.model.fits(work.engine))
         let history = disk.takeRecording()
         #expect(disk.violations == [])
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var cases = 0
         for (state, note) in history where Bool.random(using: &random) {
             let allowed = states[note...min(note + 1, states.count - 1)]
@@ -218,7 +218,7 @@ private struct Workload {
     func anyCallMayFail(seed: UInt64, code: Int32, count: Int) throws {
         var calls = 1
         var first = 1
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var seen: [EngineError.Code: Int] = [:]
         var answered: [CommitOutcome: Int] = [:]
         while first <= calls {

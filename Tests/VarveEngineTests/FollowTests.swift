@@ -7,6 +7,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -35,7 +36,7 @@ import VarveIO
 
     private static func change(
         _ engine: Engine,
-        _ random: inout SeededGenerator,
+        _ random: inout SeededRandom,
         _ live: inout [UInt64],
         _ next: inout UInt64
     ) throws {
@@ -66,7 +67,7 @@ import VarveIO
         let folder = try Folder()
         let writer = try folder.open()
         let reader = try folder.open(.readOnly)
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var (live, next): ([UInt64], UInt64) = ([], 0)
         var old: [(Snapshot, UInt64)] = []
         for step in 0..<120 {

@@ -93,7 +93,7 @@ import VarveTesting
         expected[before.newestCommit + 1] = 1000
         #expect(try Self.rows(engine) == expected)
         // A crash now loses nothing.
-        var random = SeededGenerator(1)
+        var random = SeededRandom(seed: 1)
         let state = disk.state
         let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
         #expect(try Self.rows(reopened) == expected)
@@ -105,7 +105,7 @@ import VarveTesting
         arguments: [UInt64(1), 2, 3, 4]
     )
     func aPowerCutKeepsAPrefix(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let gate = Gate("commit.sync")
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
@@ -211,7 +211,7 @@ import VarveTesting
             do {
                 _ = try engine.write {
                     // Nothing that compresses.
-                    var random = SeededGenerator(object)
+                    var random = SeededRandom(seed: object)
                     let text = (0..<size).map { _ in String(random.next(), radix: 36) }.joined()
                     try $0.insert(Self.entity, ObjectID(object), row: row(1, text))
                 }
@@ -264,7 +264,7 @@ import VarveTesting
         #expect(engine.statistics.syncs == syncs)
         #expect(engine.statistics.relaxedCommits == 19)
         #expect(try Self.rows(engine).count == 20)
-        var random = SeededGenerator(3)
+        var random = SeededRandom(seed: 3)
         let all = try Self.rows(engine)
         for _ in 0..<40 {
             let state = disk.state

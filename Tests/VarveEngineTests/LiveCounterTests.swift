@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -118,7 +119,7 @@ private final class CounterClock: Environment {
     }
 
     @Test(arguments: [UInt64(21), 22]) func hostileBytesAreErrors(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let counters = LiveCounters(
             isClosed: false,
             fileID: UUIDValue(high: 1, low: 2),

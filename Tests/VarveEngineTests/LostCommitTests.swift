@@ -54,7 +54,7 @@ import VarveTesting
         killed.record()
         let second = try Engine.openTest(killed.root, mode: .existing)
         #expect(second.statistics.settledCommits == 1)
-        var random = SeededGenerator(1)
+        var random = SeededRandom(seed: 1)
         for (state, _) in killed.takeRecording() {
             for _ in 0..<8 {
                 let cut = SimulatedDisk.powerCut(state, &random)

@@ -100,7 +100,7 @@ import VarveTesting
             } catch { Issue.record("seed \(seed): \(error)") }
         }
         onThreads(4) { thread in
-            var random = SeededGenerator(seed &* 100 &+ UInt64(thread))
+            var random = SeededRandom(seed: seed &* 100 &+ UInt64(thread))
             for step in 0..<120 {
                 save(step, object: UInt64(thread * 1000 + Int.random(in: 0..<60, using: &random)))
             }
@@ -129,7 +129,7 @@ import VarveTesting
             }
             return rows
         }
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let pictures = cuts.withLock { $0 }
         for (state, number) in pictures {
             let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
@@ -223,7 +223,7 @@ import VarveTesting
         try Self.wait {
             disk.state.files.values.allSatisfy { $0.pending.isEmpty }
         }
-        var random = SeededGenerator(5)
+        var random = SeededRandom(seed: 5)
         let state = disk.state
         let reopened = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
         #expect(try reopened.contents().count == 1)

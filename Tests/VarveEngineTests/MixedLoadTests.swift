@@ -47,13 +47,13 @@ private final class MixedLoad: Sendable {
 
     func run(seed: UInt64, steps: Int) {
         onThreads(4) { thread in
-            var random = SeededGenerator(seed &* 1000 &+ UInt64(thread))
+            var random = SeededRandom(seed: seed &* 1000 &+ UInt64(thread))
             var object = UInt64(thread + 1) << 20
             for _ in 0..<steps { self.step(&object, &random) }
         }
     }
 
-    private func step(_ next: inout UInt64, _ random: inout SeededGenerator) {
+    private func step(_ next: inout UInt64, _ random: inout SeededRandom) {
         let kind = Int.random(in: 0..<12, using: &random)
         if kind == 0 {
             // What fails here fails the savers, who tell.
@@ -129,7 +129,7 @@ private final class MixedLoad: Sendable {
         let load = try MixedLoad(maintenance)
         load.disk.record()
         load.run(seed: seed, steps: 18)
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let name = "seed \(seed), \(maintenance)"
         let history = Array(load.disk.takeRecording())
         // A sample, another one for each seed, and always the end.
@@ -160,7 +160,7 @@ private final class MixedLoad: Sendable {
         arguments: zip([UInt64(5), 6], [Int32(5), SimulatedDisk.noSpace])
     )
     func failingCalls(seed: UInt64, code: Int32) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var told: [String: Int] = [:]
         for round in 0..<16 {
             let load = try MixedLoad(round % 2 == 0 ? .inline : .background)

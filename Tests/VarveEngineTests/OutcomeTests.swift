@@ -68,7 +68,7 @@ import VarveTesting
     /// next opening gives the same answer, after another power cut, too.
     @Test("The first answer is the last, whatever the disk kept of it", arguments: [true, false])
     func theFirstAnswerStays(isClean: Bool) throws {
-        var random = SeededGenerator(61)
+        var random = SeededRandom(seed: 61)
         var answers: [CommitOutcome: Int] = [:]
         var settled: UInt64 = 0
         for trial in 0..<80 {
@@ -170,7 +170,7 @@ import VarveTesting
             } catch let error as EngineError {
                 guard let failed = error.commit else { continue }
                 unknown += 1
-                var random = SeededGenerator(UInt64(call))
+                var random = SeededRandom(seed: UInt64(call))
                 let next = try open(SimulatedDisk.powerCut(disk.state, &random))
                 #expect(try next.outcome(of: failed) == .absent, "call \(call)")
             }
@@ -242,7 +242,7 @@ import VarveTesting
     @Test("Processes in turn tell of each other's commits")
     func processesInTurn() throws {
         let folder = try WritersFolder()
-        var random = SeededGenerator(62)
+        var random = SeededRandom(seed: 62)
         var engines = [try folder.open(), try folder.open(), try folder.open()]
         var commits: [CommitIdentity] = []
         for step in 0..<40 {

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -45,7 +46,7 @@ private final class StandingClock: Environment {
 
     @Test(arguments: [UInt64(11), 12, 13])
     func pinsAreWhatAModelSays(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let clock = StandingClock()
         let engine = try Engine.openTest(MemoryDirectory()) {
             $0.environment = clock

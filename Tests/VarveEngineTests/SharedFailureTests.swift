@@ -21,7 +21,7 @@ import VarveTesting
         _ = try engine.write(durability: durability) { transaction in
             for object in objects {
                 // Nothing that compresses.
-                var random = SeededGenerator(object)
+                var random = SeededRandom(seed: object)
                 let text = (0..<length).map { _ in String(random.next(), radix: 36) }.joined()
                 try transaction.insert(entity, ObjectID(object), row: row(Int64(object), text))
             }
@@ -38,7 +38,7 @@ import VarveTesting
     }
 
     private static func powerCut(_ disk: SimulatedDisk, _ seed: UInt64) throws -> Engine {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let state = disk.state
         return try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)
     }
@@ -98,7 +98,7 @@ import VarveTesting
         try engine.checkpoint()
         try engine.checkpoint()
         #expect(engine.statistics.blobFilesSwept == 1)
-        var random = SeededGenerator(8)
+        var random = SeededRandom(seed: 8)
         for (state, _) in disk.takeRecording() {
             for _ in 0..<6 {
                 let cut = try Engine.openTest(SimulatedDisk.powerCut(state, &random).root)

@@ -29,7 +29,7 @@ import VarveTesting
         _ model: inout [UInt64: String],
         _ next: inout UInt64,
         _ count: Int,
-        _ random: inout SeededGenerator
+        _ random: inout SeededRandom
     ) throws {
         for step in 0..<count {
             let int = Int64.random(in: 0...9_999, using: &random)
@@ -65,7 +65,7 @@ import VarveTesting
         arguments: [UInt64(51), 52, 53, 54]
     )
     func theyCommitOrLeaveNothing(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let directory = MemoryDirectory()
         var engine = try Engine.openTest(directory, Self.adjust)
         var model: [UInt64: String] = [:]
@@ -136,7 +136,7 @@ import VarveTesting
             $0.appendedBytesMax = 64 << 10
             $0.changedBytesMax = 256 << 10
         }
-        var random = SeededGenerator(9)
+        var random = SeededRandom(seed: 9)
         _ = try engine.write { transaction in
             for object in UInt64(1)...4_000 {
                 _ = try transaction.position(TestDelegate.byInt, of: [1])
@@ -159,7 +159,7 @@ import VarveTesting
                 $0.maintenance = .inline
                 $0.encodingThreads = threads
             }
-            var random = SeededGenerator(11)
+            var random = SeededRandom(seed: 11)
             _ = try engine.write { transaction in
                 for object in UInt64(1)...20_000 {
                     let int = Int64.random(in: 0...Int64.max, using: &random)
@@ -226,7 +226,7 @@ import VarveTesting
     @Test("An import holds no more than its budget in memory")
     func anImportStaysInItsBudget() throws {
         let engine = try Engine.openTest(MemoryDirectory(), Self.adjust)
-        var random = SeededGenerator(7)
+        var random = SeededRandom(seed: 7)
         _ = try engine.write { transaction in
             for object in UInt64(1)...6_000 {
                 let int = Int64.random(in: 0...Int64.max, using: &random)

@@ -38,7 +38,7 @@ import VarveTesting
 
     @Test("They come in the order of objects, those of one object by age")
     func theyAreSorted() {
-        var random = SeededGenerator(71)
+        var random = SeededRandom(seed: 71)
         var waiting = WaitingRows()
         var model: [(entity: UInt16, object: UInt64, patch: [UInt8]?)] = []
         for step in 0..<2_000 {
@@ -77,7 +77,7 @@ import VarveTesting
     /// More than a helper thread is worth, into small leaves that go to the file on the way.
     @Test("Many in any order are as many one by one", arguments: [UInt64(72), 73, 74])
     func manyInAnyOrder(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let directory = MemoryDirectory()
         func adjust(_ options: inout EngineOptions) {
             options.nodeWeightMax = 512
@@ -122,7 +122,7 @@ import VarveTesting
     /// elsewhere between them.
     @Test("Deletes of whole leaves leave what the rest says", arguments: [UInt64(75), 76])
     func deletesOfWholeLeaves(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let directory = MemoryDirectory()
         func adjust(_ options: inout EngineOptions) {
             options.nodeWeightMax = 512
@@ -256,7 +256,7 @@ import VarveTesting
 
     @Test("What waited is in the log as it was asked for", arguments: [UInt64(75), 76])
     func aCrashLosesNoneOfThem(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let disk = SimulatedDisk()
         var (engine, model) = try Self.filled(300, in: disk.root)
         for _ in 0..<20 {

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @Suite struct BlobHasherTests {
     @Test(
@@ -41,7 +42,7 @@ import VarveFormat
 
     @Test func piecesOfAnySizeGiveTheSameDigestOnBothPaths() {
         let seed: UInt64 = 6
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for count in Array(0...200) + [1000, 4096, 10_001] {
             let bytes = random.bytes(count)
             let whole = BlobHasher.digest(of: bytes)

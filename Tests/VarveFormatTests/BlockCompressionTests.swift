@@ -2,10 +2,11 @@
 
 import Testing
 import VarveFormat
+import VarveTesting
 
 @Suite struct BlockCompressionTests {
     @Test func blocksRoundTrip() throws {
-        var random = SeededGenerator(seed: 3)
+        var random = SeededRandom(seed: 3)
         for count in [1, 64, 100, 4096, 70_000] {
             let words = (0..<20).map { _ in random.bytes(6) }
             var raw: [UInt8] = []
@@ -28,7 +29,7 @@ import VarveFormat
     }
 
     @Test func aBlockWithoutGainIsNil() {
-        var random = SeededGenerator(seed: 4)
+        var random = SeededRandom(seed: 4)
         #expect(BlockCompression.compress(random.bytes(4096)) == nil)
         #expect(BlockCompression.compress([]) == nil)
         #expect(BlockCompression.compress([1]) == nil)
@@ -91,7 +92,7 @@ import VarveFormat
 
     @Test func damageIsAnErrorOrOtherBytesButNeverATrap() throws {
         let seed: UInt64 = 5
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let raw = Array(String(repeating: "layer upon layer, ", count: 60).utf8)
         let stored = try #require(BlockCompression.compress(raw))
         for _ in 0..<5000 {

@@ -2,6 +2,7 @@
 
 import Testing
 import VarveFormat
+import VarveTesting
 
 @Suite struct ByteReaderTests {
     @Test func everythingWrittenIsRead() throws {
@@ -37,7 +38,7 @@ import VarveFormat
     }
 
     @Test func varintsRoundTripInTheirShortestForm() throws {
-        var random = SeededGenerator(seed: 1)
+        var random = SeededRandom(seed: 1)
         let edges = (0..<64).flatMap { [UInt64(1) << $0, (UInt64(1) << $0) - 1] }
         for number in edges + [.max] + (0..<2000).map({ _ in random.number() }) {
             var writer = ByteWriter()
@@ -116,7 +117,7 @@ import VarveFormat
     }
 
     @Test func comparingIsLexicographic() {
-        var random = SeededGenerator(seed: 2)
+        var random = SeededRandom(seed: 2)
         for round in 0..<3000 {
             let common = random.bytes(Int.random(in: 0..<20, using: &random))
             let left = common + random.bytes(Int.random(in: 0..<4, using: &random))

@@ -2,6 +2,7 @@
 
 import Testing
 import VarveBase
+import VarveTesting
 
 @testable import VarveFormat
 
@@ -70,7 +71,7 @@ import VarveBase
         #expect(read[range].elementsEqual(body), comment)
     }
 
-    private static func front(_ kind: FrameKind, _ random: inout SeededGenerator) -> [UInt8] {
+    private static func front(_ kind: FrameKind, _ random: inout SeededRandom) -> [UInt8] {
         switch kind {
         case .page: return [UInt8](repeating: random.next() % 2 == 0 ? 0 : 3, count: 16)
         case .value: return [UInt8](repeating: random.next() % 2 == 0 ? 0 : 3, count: 24)
@@ -87,7 +88,7 @@ import VarveBase
     /// and it was rolled back without a word.
     @Test("Zeros at the end, at the front and alone, of every length")
     func zerosOfEveryLength() throws {
-        var random = SeededGenerator(seed: 1)
+        var random = SeededRandom(seed: 1)
         for kind in FrameKind.allCases {
             for count in (240..<300).map({ $0 }) + Array(495..<530) + [1023, 1024, 5000] {
                 let zeros = [UInt8](repeating: 0, count: count)
@@ -112,7 +113,7 @@ import VarveBase
 
     @Test("Random lengths and contents at random places", arguments: 1...4)
     func randomFrames(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededRandom(seed: UInt64(seed))
         for round in 0..<600 {
             let kind = random.pick(FrameKind.allCases)
             var body: [UInt8] = []
@@ -140,7 +141,7 @@ import VarveBase
     /// liblz4 looks at every hundredth place, and fewer, of long bytes that do not compress.
     @Test("Runs of zeros far inside of bytes that do not compress")
     func runsThatACompressorPassesOver() throws {
-        var random = SeededGenerator(seed: 9)
+        var random = SeededRandom(seed: 9)
         var body: [UInt8] = []
         while body.count < 1 << 20 {
             body += random.bytes(Int.random(in: 20_000..<200_000, using: &random))
@@ -160,7 +161,7 @@ import VarveBase
 
     @Test("A block of zero runs is restored by LZ4, and grows no more than one of LZ4")
     func blocksOfZeroRuns() throws {
-        var random = SeededGenerator(seed: 3)
+        var random = SeededRandom(seed: 3)
         for round in 0..<3000 {
             var raw: [UInt8] = []
             for _ in 0..<Int.random(in: 0..<5, using: &random) {

@@ -3,12 +3,13 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @Suite struct KeyCodingTests {
-    @Test(arguments: SeededGenerator.Kind.allCases)
-    func byteOrderIsValueOrder(_ kind: SeededGenerator.Kind) {
+    @Test(arguments: SeededRandom.Kind.allCases)
+    func byteOrderIsValueOrder(_ kind: SeededRandom.Kind) {
         let seed: UInt64 = 300
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<3000 {
             let left = Int.random(in: 0..<20, using: &random) == 0 ? .null : random.value(kind)
             let right = Int.random(in: 0..<20, using: &random) == 0 ? .null : random.value(kind)
@@ -25,9 +26,9 @@ import VarveFormat
 
     @Test func joinedKeysOrderByTheFirstDifference() {
         let seed: UInt64 = 301
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<5000 {
-            let kinds = (0..<3).map { _ in random.pick(SeededGenerator.Kind.allCases) }
+            let kinds = (0..<3).map { _ in random.pick(SeededRandom.Kind.allCases) }
             let descending = (0..<3).map { _ in Bool.random(using: &random) }
             let left = kinds.map { random.value($0) }
             let right = (0..<3).map { index in
@@ -52,7 +53,7 @@ import VarveFormat
 
     @Test func keysGiveTheirValuesBack() throws {
         let seed: UInt64 = 302
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<6000 {
             let value = random.value()
             let descending = Bool.random(using: &random)
@@ -77,7 +78,7 @@ import VarveFormat
 
     @Test func aRowGivesTheKeysOfItsValues() throws {
         let seed: UInt64 = 303
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<2000 {
             let values = random.row()
             let bytes = RowCoding.encode(values)
@@ -131,7 +132,7 @@ import VarveFormat
 
     @Test func prefixesFindExactlyTheTextsThatBeginWithThem() {
         let seed: UInt64 = 304
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<3000 {
             let text = random.text()
             let prefix =
@@ -163,7 +164,7 @@ import VarveFormat
 
     @Test func randomBytesAreRefusedOrTheKeyOfTheirValue() {
         let seed: UInt64 = 305
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let tags: [UInt8] = [
             0x05, 0x10, 0x11, 0x20, 0x28, 0x29, 0x2A, 0x30, 0x31, 0x38, 0x40, 0x48, 0x50,
         ]

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 @testable import VarveFormat
@@ -355,7 +356,7 @@ import VarveIO
     /// Random bytes into every decoder of the log: an error or a value, never a trap.
     @Test(arguments: [UInt64(41), 42])
     func hostileBytes(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for _ in 0..<3000 {
             let bytes = (0..<Int.random(in: 0...300, using: &random)).map { _ in
                 Bool.random(using: &random)

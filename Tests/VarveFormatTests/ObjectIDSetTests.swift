@@ -2,10 +2,11 @@
 
 import Testing
 import VarveBase
+import VarveTesting
 
 @Suite("Object ID sets") struct ObjectIDSetTests {
     /// Some objects; dense, so that runs grow together, and now and then at the end of all numbers.
-    private static func objects(_ random: inout SeededGenerator) -> [ObjectID] {
+    private static func objects(_ random: inout SeededRandom) -> [ObjectID] {
         let base = Int.random(in: 0..<4, using: &random) == 0 ? UInt64.max - 60 : 0
         let count = Int.random(in: 0...60, using: &random)
         return (0..<count).map { _ in
@@ -23,7 +24,7 @@ import VarveBase
 
     @Test("They do what sets do", arguments: UInt64(1)...4)
     func operations(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for _ in 0..<400 {
             let (left, right) = (Self.objects(&random), Self.objects(&random))
             let (one, other) = (Set(left), Set(right))
@@ -43,7 +44,7 @@ import VarveBase
 
     @Test("Many objects in any order, most of them more than once")
     func collecting() {
-        var random = SeededGenerator(seed: 7)
+        var random = SeededRandom(seed: 7)
         var model: Set<ObjectID> = []
         var collector = ObjectIDCollector()
         #expect(collector.isEmpty)

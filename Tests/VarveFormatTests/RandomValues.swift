@@ -2,8 +2,9 @@
 
 import VarveBase
 import VarveFormat
+import VarveTesting
 
-extension SeededGenerator {
+extension SeededRandom {
     enum Kind: CaseIterable {
         case null, bool, int, float, double, date, text, data, uuid, decimal, reference, blob
     }

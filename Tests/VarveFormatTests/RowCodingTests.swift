@@ -3,11 +3,12 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @Suite struct RowCodingTests {
     @Test func anyRowRoundTrips() throws {
         let seed: UInt64 = 100
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<3000 {
             let values = random.row()
             let bytes = RowCoding.encode(values)
@@ -29,7 +30,7 @@ import VarveFormat
 
     @Test func anEncoderGivesTheSameBytesInAnyOrder() throws {
         let seed: UInt64 = 110
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         var encoder = RowEncoder()
         for round in 0..<2000 {
             let values = random.row(columns: 0...40)
@@ -71,7 +72,7 @@ import VarveFormat
 
     @Test func aRowIsReadInPlaceWhereItLies() throws {
         let seed: UInt64 = 111
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<500 {
             let values = random.row()
             let row = RowCoding.encode(values)
@@ -154,7 +155,7 @@ import VarveFormat
 
     @Test func largeValuesMoveOutAndBackIn() throws {
         let seed: UInt64 = 101
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<500 {
             var values = random.row(columns: 1...8)
             let large = Int.random(in: 0..<values.count, using: &random)
@@ -230,7 +231,7 @@ import VarveFormat
 
     @Test func randomBytesNeverTrap() {
         let seed: UInt64 = 102
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for _ in 0..<20_000 {
             var bytes: [UInt8]
             if Bool.random(using: &random) {

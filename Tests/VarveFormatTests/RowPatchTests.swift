@@ -3,11 +3,12 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @Suite struct RowPatchTests {
     @Test func applyingAPatchChangesItsColumnsAndNoOther() throws {
         let seed: UInt64 = 200
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<2000 {
             let old = random.row()
             var model = old
@@ -30,7 +31,7 @@ import VarveFormat
 
     @Test func aDifferenceLeadsFromOneRowToTheOther() throws {
         let seed: UInt64 = 201
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<2000 {
             let old = random.row(columns: 0...10)
             var new = random.row(columns: 0...10)
@@ -84,7 +85,7 @@ import VarveFormat
 
     @Test func randomBytesNeverTrap() {
         let seed: UInt64 = 202
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let row = RowCoding.encode([.int(5), .text("abc"), nil, .bool(true)])
         var applied = 0
         for _ in 0..<20_000 {

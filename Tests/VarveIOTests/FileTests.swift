@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveIO
+import VarveTesting
 
 @Suite struct FileTests {
     #if os(Linux)
@@ -102,7 +103,7 @@ import VarveIO
     @Test(arguments: Implementation.allCases)
     func randomWritesMatchAModel(_ implementation: Implementation) throws {
         let seed: UInt64 = 20_251_121
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         try implementation.withDirectory { directory in
             let file = try directory.create("a")
             var model: [UInt8] = []
@@ -195,18 +196,5 @@ import VarveIO
             try directory.remove("a")
             #expect(try one.identity().links == 0)
         }
-    }
-}
-
-/// SplitMix64: the same numbers on every platform.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveTesting
 
 @testable import VarveObjects
 
@@ -30,7 +31,7 @@ import VarveEngine
 
     @Test func `The last word about each object is the one of a plain list`() {
         for seed in UInt64(1)...10 {
-            var random = FeedRandom(seed)
+            var random = SeededRandom(seed: seed)
             let feed = CommitFeed(newest: number(0), changesMax: 1 << 20)
             var plain: [[ObjectChanges]] = []
             for commit in 1...4_000 {
@@ -130,7 +131,7 @@ import VarveEngine
 
     @Test func `The oldest commit that is held`() {
         for seed in UInt64(1)...10 {
-            var random = FeedRandom(seed)
+            var random = SeededRandom(seed: seed)
             let pins = PinTable()
             let tokens = (0..<8).map { _ in pins.makeToken() }
             var plain: [Int: CommitNumber] = [:]
@@ -145,19 +146,5 @@ import VarveEngine
                 #expect(pins.oldest == plain.values.min(), "seed \(seed)")
             }
         }
-    }
-}
-
-/// A small generator with a seed.
-private struct FeedRandom: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

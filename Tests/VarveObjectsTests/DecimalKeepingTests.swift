@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import VarveBase
 import VarveObjects
+import VarveTesting
 
 final class Amount: ManagedObject {
     static let entityName = "Amount"
@@ -49,7 +50,7 @@ enum AmountSchema: VersionedSchema {
     ]
 
     /// A number of `Decimal` with so many digits, or with all 128 bits of its significand.
-    private func random(_ generator: inout SplitMix) -> Decimal {
+    private func random(_ generator: inout SeededRandom) -> Decimal {
         let bits = UInt128(generator.next()) << 64 | UInt128(generator.next())
         let number = bits >> UInt128(Int.random(in: 0..<128, using: &generator))
         let word = Decimal(UInt64.max) + 1
@@ -65,7 +66,7 @@ enum AmountSchema: VersionedSchema {
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func whatADecimalHoldsComesBackWithAllDigits(seed: UInt64) throws {
-        var generator = SplitMix(seed: seed)
+        var generator = SeededRandom(seed: seed)
         var values = Self.special
         while values.count < 3_000 {
             let value = random(&generator)
@@ -83,7 +84,7 @@ enum AmountSchema: VersionedSchema {
 
     @Test func indexesAndAggregatesKeepAllDigits() throws {
         let folder = try TemporaryFolder()
-        var generator = SplitMix(seed: 9)
+        var generator = SeededRandom(seed: 9)
         let values = (Self.special + (0..<400).map { _ in random(&generator) }).filter { !$0.isNaN }
         do {
             let container = try PersistentContainer.openNow(
@@ -151,18 +152,5 @@ enum AmountSchema: VersionedSchema {
         #expect(again?.code == .invalid)
         #expect(try context.count(Amount.all) == 1)
         try container.closeNow()
-    }
-}
-
-/// SplitMix64: the same numbers on every platform.
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

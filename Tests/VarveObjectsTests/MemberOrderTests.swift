@@ -2,13 +2,14 @@
 
 import Testing
 import VarveBase
+import VarveTesting
 
 @testable import VarveObjects
 
 @Suite(.verified) struct MemberOrderTests {
     @Test func `Every step agrees with an array`() {
         for seed in UInt64(1)...20 {
-            var random = SplitMix(seed)
+            var random = SeededRandom(seed: seed)
             let base = (0..<UInt64.random(in: 0...30, using: &random)).map { ObjectID($0 * 3) }
             var model = base
             if seed % 3 == 0 { model.shuffle(using: &random) }
@@ -47,19 +48,5 @@ import VarveBase
         let bits = Int.bitWidth - count.leadingZeroBitCount
         #expect(front.depth <= 4 * bits && back.depth <= 4 * bits)
         #expect(front.ids == ids.reversed() && back.ids == ids)
-    }
-}
-
-/// A small generator with a seed.
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

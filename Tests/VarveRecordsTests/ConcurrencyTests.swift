@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 import VarveBase
 import VarveEngine
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -45,7 +46,7 @@ typealias Mutex = TracedMutex
                     for round in 1...150 { try write(round) }
                     return
                 }
-                var random = SeededGenerator(UInt64(worker))
+                var random = SeededRandom(seed: UInt64(worker))
                 while !isDone.load(ordering: .acquiring) {
                     let snapshot = try store.snapshot()
                     var seen: Set<Int64> = []

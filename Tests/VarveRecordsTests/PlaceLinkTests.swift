@@ -2,6 +2,7 @@
 
 import Testing
 import VarveBase
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -9,7 +10,7 @@ import VarveBase
     @Test(arguments: ["ordered", "both"])
     func `Placing agrees with an array`(_ name: String) throws {
         for seed in UInt64(1)...20 {
-            var random = SeededGenerator(seed)
+            var random = SeededRandom(seed: seed)
             let lists = try ListStore(24)
             let relationship = try lists.relationship(name)
             var model: [ObjectID] = []

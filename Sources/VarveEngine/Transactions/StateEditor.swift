@@ -318,13 +318,13 @@ final class StateEditor {
     /// Puts everything that waits for one tree in place.
     private func settleIndex(_ id: TreeID) throws(EngineError) {
         guard runs[id] != nil || pending.bytes > 0 else { return }
-        if let entries = pending.take(id) { try settle(entries, id) }
+        if let entries = pending.take(id) { try applyDeferred(entries, id) }
         // Also when the rest was put aside, so that all goes into the tree in one pass.
         if let runs = runs.removeValue(forKey: id) { try merge(runs, id) }
     }
 
     /// Puts entries aside when others were before, else in place.
-    private func settle(_ waiting: PendingEntries, _ id: TreeID) throws(EngineError) {
+    private func applyDeferred(_ waiting: PendingEntries, _ id: TreeID) throws(EngineError) {
         var entries = waiting
         entries.sort()
         if runs[id] != nil, try putAside(entries, id) { return }
@@ -389,7 +389,7 @@ final class StateEditor {
             else { continue }
             entries.sort()
             if try putAside(entries, id) { continue }
-            try settle(entries, id)
+            try applyDeferred(entries, id)
         }
     }
 

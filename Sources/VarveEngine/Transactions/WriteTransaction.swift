@@ -123,7 +123,7 @@ public final class WriteTransaction {
         object: ObjectID,
         column: ColumnID
     ) throws(EngineError) -> [UInt8] {
-        try settle()
+        try applyDeferred()
         return try editor.largeValue(entity, object, column)
     }
 
@@ -265,7 +265,7 @@ public final class WriteTransaction {
     /// Puts the changes of rows in place that wait; what they fail with, fails here.
     ///
     /// - Throws: `objectMissing`, `damaged`, `ioFailed`, `noSpace`.
-    public func settle() throws(EngineError) { try change { () throws(EngineError) in } }
+    public func applyDeferred() throws(EngineError) { try change { () throws(EngineError) in } }
 
     /// Keeps what waits within the budget of sorting.
     private func settleRowsIfMany() throws(EngineError) {

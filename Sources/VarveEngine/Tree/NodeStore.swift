@@ -344,7 +344,7 @@ internal import VarveIO
     private func keep(_ node: TreeNode, at address: PageAddress, passes: Bool) -> Node {
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
         let offset = address.offset.rawValue
-        node.settle(at: offset)
+        node.becomeStored(at: offset)
         let (kept, evicted, dead) = unsafe cache.withLock { cache in
             if let there = unsafe NodeTable.find(offset, in: cache.table.address) {
                 return unsafe (there, 0, [Limbo.Thing]())

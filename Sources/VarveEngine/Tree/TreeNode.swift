@@ -35,9 +35,9 @@ struct ChildPointer {
 
     @exclusivity(unchecked) private var words: NodeView
     /// The place of a clean node that is or was in the node table; else 0.
-    @exclusivity(unchecked) private var settledAt: UInt64 = 0
+    @exclusivity(unchecked) private var storedAt: UInt64 = 0
     /// Entries below a settled inner node.
-    @exclusivity(unchecked) private var settledRows: UInt64 = 0
+    @exclusivity(unchecked) private var storedRows: UInt64 = 0
     private let used = Atomic<Bool>(false)
     /// The transaction that made this node, or `cleanStamp` for a node decoded from the file.
     let stamp: UInt64
@@ -151,7 +151,7 @@ struct ChildPointer {
     @inline(__always) var level: Int { unsafe words.level }
     @inline(__always) var isLeaf: Bool { unsafe words.level == 0 }
     /// Where a clean node's page is, once the node table knows it; else 0.
-    @inline(__always) var place: UInt64 { unsafe settledAt }
+    @inline(__always) var place: UInt64 { unsafe storedAt }
 
     /// Bytes of live keys and values, slots not counted.
     var liveBytes: Int { unsafe live }
@@ -165,16 +165,16 @@ struct ChildPointer {
     /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.
     var rows: UInt64 {
         if isLeaf { return UInt64(count) }
-        if place != 0 { return unsafe settledRows }
+        if place != 0 { return unsafe storedRows }
         return unsafe words.rows(before: words.childCount)
     }
 
     /// Fixes the place of a clean node. Before any other thread sees it.
-    func settle(at offset: UInt64) {
+    func becomeStored(at offset: UInt64) {
         if place == offset { return }
         precondition(place == 0 && stamp == Self.cleanStamp, "a clean node has one place")
-        unsafe settledRows = rows
-        unsafe settledAt = offset
+        unsafe storedRows = rows
+        unsafe storedAt = offset
     }
 
     /// Notes that the node was read; written only when it is not noted yet.

@@ -244,7 +244,7 @@ final class Salvage {
             if let writer {
                 try dropSharedIDs(in: writer)
                 try clearReferences(in: writer)
-                try settleRelationships(in: writer)
+                try mendRelationships(in: writer)
             }
             report.entities = schema.all.compactMap { damage.counts[$0.id] }.filter {
                 $0.kept + $0.lost + $0.unnamed > 0

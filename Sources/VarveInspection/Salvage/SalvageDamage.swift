@@ -73,7 +73,7 @@ struct SalvageDamage {
 
     /// Objects that are lost and in no list.
     private var unlisted: [EntityID: ObjectIDCollector] = [:]
-    /// The same behind `settle`.
+    /// The same behind `finish`.
     private var settled: [EntityID: ObjectIDSet] = [:]
 
     private static let holeBytes = 400
@@ -127,7 +127,7 @@ struct SalvageDamage {
     }
 
     /// To be called when all that is lost was told, in front of `isLost`.
-    mutating func settle() {
+    mutating func finish() {
         for entity in unlisted.keys { settled[entity] = unlisted[entity]?.finish() }
         unlisted = [:]
     }

@@ -199,7 +199,7 @@ extension Salvage {
 
     /// Takes out references to lost rows, in the new store.
     func clearReferences(in writer: SalvageWriter) throws {
-        damage.settle()
+        damage.finish()
         for entity in schema.all {
             for relationship in entity.relationships {
                 guard case .column(let column, let index) = relationship.storage,

@@ -17,19 +17,19 @@ extension Salvage {
         let fault: RelationshipFault
     }
 
-    /// Faults that are settled in one commit take about this much memory each.
+    /// Faults that are mended in one commit take about this much memory each.
     private static let findingBytes = 128
-    /// More than this says that what is changed does not settle it: `verify` then refuses.
+    /// More than this says that what is changed does not mend it: `verify` then refuses.
     private static let passesMax = 64
 
     /// Settles what is wrong. A plan, which writes nothing, does not know of it.
     /// - Complexity: O(entries of relationships), again for each `memoryBytesMax` of faults.
-    func settleRelationships(in writer: SalvageWriter) throws {
+    func mendRelationships(in writer: SalvageWriter) throws {
         let findingsMax = max(4096, options.memoryBytesMax / 8 / Self.findingBytes)
         for _ in 0..<Self.passesMax {
             let findings = try findings(in: writer, max: findingsMax)
             if findings.isEmpty { return }
-            try settle(findings, in: writer)
+            try mend(findings, in: writer)
         }
     }
 
@@ -69,7 +69,7 @@ extension Salvage {
         return findings
     }
 
-    private func settle(_ findings: [Finding], in writer: SalvageWriter) throws {
+    private func mend(_ findings: [Finding], in writer: SalvageWriter) throws {
         // Positions last: they are given to the members that are left.
         let others = findings.filter { finding in
             if case .position = finding.fault { return false }
@@ -86,7 +86,7 @@ extension Salvage {
                     {
                         continue
                     }
-                    guard let change = try settle(finding, transaction) else { continue }
+                    guard let change = try mend(finding, transaction) else { continue }
                     let words = RelationshipWords(
                         end: finding.end,
                         target: schema.entity(finding.end.relationship.target),
@@ -106,7 +106,7 @@ extension Salvage {
     }
 
     /// Changes what settles one fault; nil when an earlier change has.
-    private func settle(
+    private func mend(
         _ finding: Finding,
         _ transaction: RecordTransaction
     ) throws -> String? {

@@ -69,7 +69,7 @@ private final class RelationshipComplaints {
     }
 
     /// Turns what was gathered into problems.
-    func settle() {
+    func finish() {
         for (name, kinds) in complaints.sorted(by: { $0.key < $1.key }) {
             for (_, complaint) in kinds.sorted(by: { $0.key < $1.key }) {
                 let message = complaint.words.message(complaint.fault, complaint.count)
@@ -117,9 +117,9 @@ extension ContentChecks {
             found: { end, fault in complaints.add(end, fault) }
         )
         do throws(InspectionError) {
-            try walk.run { complaints.settle() }
+            try walk.run { complaints.finish() }
         } catch {
-            complaints.settle()
+            complaints.finish()
             throw error
         }
     }

@@ -22,19 +22,19 @@ struct RowsBeside {
         if isAtEnd { return false }
         if let current, current >= object { return current == object }
         if current != nil {
-            try settle(engine { () throws(EngineError) in try cursor.next() })
+            try take(engine { () throws(EngineError) in try cursor.next() })
             if isAtEnd { return false }
             if let current, current >= object { return current == object }
         }
         var key: [UInt8] = []
         KeyCoding.appendObjectID(object, to: &key)
         let start = key
-        try settle(engine { () throws(EngineError) in try cursor.seek(atOrAfter: start) })
+        try take(engine { () throws(EngineError) in try cursor.seek(atOrAfter: start) })
         return !isAtEnd && current == object
     }
 
     /// Passes over keys that are no object ID.
-    private mutating func settle(_ hasEntry: Bool) throws(InspectionError) {
+    private mutating func take(_ hasEntry: Bool) throws(InspectionError) {
         var hasEntry = hasEntry
         while hasEntry {
             current = try engine { () throws(EngineError) in

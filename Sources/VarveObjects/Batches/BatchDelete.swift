@@ -21,7 +21,7 @@ extension ManagedObjectContext {
         _ request: FetchDescriptor<Entity>,
         rowsPerCommit: Int? = nil
     ) throws -> BatchResult {
-        let query = try FetchPlan(request, in: self).query
+        let query = try RequestPlan(request, in: self).query
         return try deleteRows(Entity.self, rowsPerCommit) { transaction in
             try transaction.fetchIDs(query)
         }

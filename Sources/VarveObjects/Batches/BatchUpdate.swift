@@ -23,7 +23,7 @@ extension ManagedObjectContext {
         rowsPerCommit: Int? = nil,
         _ change: (inout BatchRow<Entity>) throws -> Void
     ) throws -> BatchResult {
-        let query = try FetchPlan(request, in: self).query
+        let query = try RequestPlan(request, in: self).query
         return try updateRows(rowsPerCommit, change) { transaction in
             try transaction.fetchIDs(query)
         }

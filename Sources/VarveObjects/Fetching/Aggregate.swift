@@ -160,9 +160,9 @@ extension ManagedObjectContext {
     private func question<Entity>(
         _ request: FetchDescriptor<Entity>,
         _ definition: PropertyDefinition
-    ) throws -> (FetchPlan<Entity>, RecordSnapshot, ColumnID) {
+    ) throws -> (RequestPlan<Entity>, RecordSnapshot, ColumnID) {
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(request, in: self)
+        let plan = try RequestPlan(request, in: self)
         guard definition.slot >= 0, let column = plan.model.properties[definition.slot].column
         else {
             throw StoreError(
@@ -178,7 +178,7 @@ extension ManagedObjectContext {
 
     /// The values of an attribute of a request's objects, edits included.
     private func pendingValues<Entity>(
-        _ plan: FetchPlan<Entity>,
+        _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot,
         _ definition: PropertyDefinition
     ) throws -> [StoredValue] {

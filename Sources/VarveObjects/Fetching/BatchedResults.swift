@@ -138,7 +138,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         let object: Entity =
             context.core.registry.find(ids[index], entity: model.number, as: Entity.self)
             ?? context.makeObject(ids[index], model, row: nil)
-        settle(object, at: index, touched.error)
+        bringUpToDate(object, at: index, touched.error)
         return object
     }
 
@@ -209,7 +209,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
 
     /// Brings an object to what its batch says.
-    @usableFromInline func settle(_ object: Entity, at index: Int, _ error: StoreError?) {
+    @usableFromInline func bringUpToDate(_ object: Entity, at index: Int, _ error: StoreError?) {
         if let error {
             context.note(error, object)
             return

@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         // 1. pin: the context's snapshot; a read never sees two commits.
         let snapshot = try currentSnapshot()
         // 2. plan: names become numbers, the request is checked.
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in
         //    or out, limit and offset.
         let ids = try orderedIDs(plan, snapshot)
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
             throw StoreError(.invalidRequest, "a batch must have at least one row")
         }
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         let ids = try orderedIDs(plan, snapshot)
         return BatchedResults(
             store: BatchStore(
@@ -96,7 +96,7 @@ extension ManagedObjectContext {
     ) throws -> FetchPage<Entity> {
         let objects = try fetch(descriptor)
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         func cursor(_ object: Entity?) throws -> FetchCursor? {
             guard let object else { return nil }
             return FetchCursor(
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
     /// The IDs that a request asks for. Makes no objects and keeps no rows.
     public func fetchIDs<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity.ID] {
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         let (store, entity) = (container.identity, plan.model.record.id)
         return try orderedIDs(plan, snapshot).map {
             TypedObjectID(ManagedObjectID(store: store, entity: entity, object: $0))
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
     /// - Complexity: O(log n) without filter or with one that an index answers.
     public func count<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> Int {
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         if touchesPending(plan) { return try orderedIDs(plan, snapshot).count }
         return try container.translating { () throws(RecordError) in
             try snapshot.count(plan.query)
@@ -137,7 +137,7 @@ extension ManagedObjectContext {
     /// sorted.
     public func explain<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> String {
         let snapshot = try currentSnapshot()
-        let plan = try FetchPlan(descriptor, in: self)
+        let plan = try RequestPlan(descriptor, in: self)
         let text = try container.translating { () throws(RecordError) in
             try snapshot.explain(plan.query)
         }
@@ -146,10 +146,26 @@ extension ManagedObjectContext {
 
     // MARK: Steps
 
+    /// Steps 3 to 5: the IDs of a request, in its order. Where no unsaved edit can change the
+    /// answer the store gives all three; else its list with the edits laid over (Overlay.swift).
+    func orderedIDs<Entity>(
+        _ plan: RequestPlan<Entity>,
+        _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> [ObjectID] {
+        guard touchesPending(plan) else {
+            return try container.translating { () throws(RecordError) in
+                try snapshot.fetchIDs(plan.query)
+            }
+        }
+        return try container.translating { () throws(RecordError) in
+            try overlaid(plan, snapshot)
+        }
+    }
+
     /// Rows of the result, where something needs them; pinned if the objects are to be filled.
     private func loadRows<Entity>(
         _ ids: [ObjectID],
-        _ plan: FetchPlan<Entity>,
+        _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [CachedRow?] {
         let entity = plan.model.record.id
@@ -166,7 +182,7 @@ extension ManagedObjectContext {
 /// What a request found, before it becomes objects.
 @usableFromInline struct FoundObjects<Entity: ManagedObject> {
     @usableFromInline let ids: [ObjectID]
-    let plan: FetchPlan<Entity>
+    let plan: RequestPlan<Entity>
     /// One per ID, or none at all; pinned if the objects are to be filled.
     let rows: [CachedRow?]
     let snapshot: RecordSnapshot

@@ -94,31 +94,16 @@ struct OverlayResolver: RecordResolver {
 
 extension ManagedObjectContext {
     /// Whether unsaved edits can change the answer.
-    func touchesPending<Entity>(_ plan: FetchPlan<Entity>) -> Bool {
+    func touchesPending<Entity>(_ plan: RequestPlan<Entity>) -> Bool {
         guard plan.descriptor.includesPendingChanges, hasChanges else { return false }
         processPendingChanges()
         return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
     }
 
-    /// The IDs of a request, in its order.
-    func orderedIDs<Entity>(
-        _ plan: FetchPlan<Entity>,
-        _ snapshot: RecordSnapshot
-    ) throws(StoreError) -> [ObjectID] {
-        guard touchesPending(plan) else {
-            return try container.translating { () throws(RecordError) in
-                try snapshot.fetchIDs(plan.query)
-            }
-        }
-        return try container.translating { () throws(RecordError) in
-            try overlaid(plan, snapshot)
-        }
-    }
-
     /// The place of an object in a request's order, edits included.
     func key<Entity>(
         of id: ObjectID,
-        _ plan: FetchPlan<Entity>,
+        _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> KeysetPosition {
         try container.translating { () throws(RecordError) in
@@ -138,8 +123,8 @@ extension ManagedObjectContext {
     /// The store's list without the objects that edits reach, and those of them that match put in
     /// at their places.
     /// - Complexity: that of the stored list, and O(log n) for each object that edits reach.
-    private func overlaid<Entity>(
-        _ plan: FetchPlan<Entity>,
+    func overlaid<Entity>(
+        _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> [ObjectID] {
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
@@ -193,7 +178,7 @@ extension ManagedObjectContext {
 
     private func storedKey<Entity>(
         _ id: ObjectID,
-        _ plan: FetchPlan<Entity>,
+        _ plan: RequestPlan<Entity>,
         _ sort: CompiledSort,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> KeysetPosition {

@@ -17,9 +17,9 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     /// Leaves out so many at the beginning.
     public private(set) var offset = 0
     /// Only what stands strictly behind this cursor's object.
-    public private(set) var cursorBefore: FetchCursor?
+    public private(set) var afterCursor: FetchCursor?
     /// Only what stands strictly before this cursor's object.
-    public private(set) var cursorBehind: FetchCursor?
+    public private(set) var beforeCursor: FetchCursor?
     /// Whether objects come as faults (the default) or with their values.
     public private(set) var returnsFaults = true
     /// Whether unsaved edits of the context count (the default).
@@ -79,7 +79,7 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     /// Nil: from the beginning.
     public func after(_ cursor: FetchCursor?) -> FetchDescriptor {
         var copy = self
-        copy.cursorBefore = cursor
+        copy.afterCursor = cursor
         return copy
     }
 
@@ -87,7 +87,7 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     /// it. Nil: up to the end.
     public func before(_ cursor: FetchCursor?) -> FetchDescriptor {
         var copy = self
-        copy.cursorBehind = cursor
+        copy.beforeCursor = cursor
         return copy
     }
 

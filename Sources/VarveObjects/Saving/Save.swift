@@ -72,10 +72,11 @@ extension ManagedObjectContext {
             throw StoreError.translatingAny(error, in: container)
         }
         guard let plan else { preconditionFailure("a transaction ran without its body") }
-        // 9. settle: objects become saved ones, the context moves on, others' changes are merged.
+        // 9. finishSave: objects become saved ones, the context moves on and merges what others
+        //    changed.
         let replaced = replacedIDs(changes, plan.rulings)
         phase = .settled
-        try settle(&changes, plan, commit)
+        try finishSave(&changes, plan, commit)
         return SaveResult(commit: commit, replaced: replaced)
     }
 

@@ -34,7 +34,7 @@ import VarveTesting
         }
         let moments = Array(disk.takeRecording())
         #expect(disk.violations == [])
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var cases = 0
         for (state, note) in moments {
             let allowed = acknowledged[note...min(note + 1, acknowledged.count - 1)]
@@ -67,7 +67,7 @@ import VarveTesting
     func anyCallMayFail(code: Int32) throws {
         var call = 1
         var codes: [EngineError.Code: Int] = [:]
-        var random = SeededGenerator(111)
+        var random = SeededRandom(seed: 111)
         while true {
             let disk = SimulatedDisk()
             var engine = try Self.open(disk, .commits(6))
@@ -171,7 +171,7 @@ import VarveTesting
         #expect(disk.violations == [])
         let (history, acknowledged) = saver.withLock { ($0.history, $0.acknowledged) }
         #expect(saver.withLock { $0.error } == nil)
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         // A sample, another one for each seed, and the end, where both files have the name.
         for (index, (state, note)) in moments.enumerated()
         where index % 3 == Int(seed % 3) || index > moments.count - 20 {
@@ -195,7 +195,7 @@ import VarveTesting
     func anyCallMayFailBesideASaver(seed: UInt64, retention: Retention) throws {
         var call = 1
         var told: [String: Int] = [:]
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         while true {
             let disk = SimulatedDisk()
             let saver = Mutex(Saver(history: RandomHistory(seed: seed)))

@@ -6,6 +6,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -186,7 +187,7 @@ import VarveIO
         }
         _ = try engine.write { transaction in
             for object in 1...10_000 {
-                var random = SeededGenerator(UInt64(object))
+                var random = SeededRandom(seed: UInt64(object))
                 let text = String(random.next(), radix: 36) + String(random.next(), radix: 36)
                 let id = ObjectID(UInt64(object))
                 try transaction.insert(TestDelegate.entity, id, row: row(Int64(object), text))
@@ -225,7 +226,7 @@ import VarveIO
             $0.checkpointTailMax = 64 << 20
             $0.compactionDeadBytesMin = 64 << 10
         }
-        var random = SeededGenerator(8)
+        var random = SeededRandom(seed: 8)
         let text = (0..<40_000).map { _ in String(random.next(), radix: 36) }.joined()
         _ = try engine.write {
             try $0.insert(TestDelegate.entity, ObjectID(1), row: row(1, text))
@@ -250,7 +251,7 @@ import VarveIO
                 $0.checkpointTailMax = tailMax
                 $0.compactionDeadBytesMin = 64 << 10
             }
-            var random = SeededGenerator(9)
+            var random = SeededRandom(seed: 9)
             func save(_ body: (WriteTransaction, ObjectID, String) throws -> Void) throws {
                 _ = try engine.write { transaction in
                     for object in 1...8_000 {

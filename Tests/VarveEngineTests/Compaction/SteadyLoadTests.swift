@@ -6,6 +6,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -165,7 +166,7 @@ import VarveIO
             guard number <= 2, let engine = shared.withLock({ $0 }) else { return }
             do {
                 _ = try engine.write { transaction in
-                    var random = SeededGenerator(UInt64(number))
+                    var random = SeededRandom(seed: UInt64(number))
                     for object in 1...8_000 {
                         // What does not compress.
                         let text = (0..<6).map { _ in String(random.next(), radix: 36) }.joined()
@@ -212,7 +213,7 @@ import VarveIO
             guard let engine = shared.withLock({ $0 }) else { return }
             _ = brakes.withLock { $0.insert(engine.compaction.brakeMilliseconds) }
             let number = saved.withLock { $0.count } + 1
-            var random = SeededGenerator(UInt64(number))
+            var random = SeededRandom(seed: UInt64(number))
             var letters: [UInt8] = []
             // 8 letters a number, of 32: they compress to five eighths.
             for _ in 0..<1500 {

@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -40,7 +41,7 @@ extension Snapshot {
 }
 
 struct RandomHistory {
-    var random: SeededGenerator
+    var random: SeededRandom
     var live: [UInt64] = []
     var next: UInt64 = 0
     /// Blobs of more bytes become files.
@@ -50,7 +51,7 @@ struct RandomHistory {
     var changes: [CommitNumber: [RowChangeKind: Set<UInt64>]] = [:]
     var newest = Everything()
 
-    init(seed: UInt64) { random = SeededGenerator(seed) }
+    init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
     static func adjust(_ options: inout EngineOptions) {
         options.nodeWeightMax = 512

@@ -4,13 +4,14 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
 @Suite("Forged trees", .verified) struct ForgedTreeTests {
     /// Different short keys in order.
     private static func keys(
-        _ random: inout SeededGenerator,
+        _ random: inout SeededRandom,
         _ counts: ClosedRange<Int>
     ) -> [[UInt8]] {
         let count = Int.random(in: counts, using: &random)
@@ -23,7 +24,7 @@ import VarveIO
     }
 
     /// A node whose own keys ascend, and whose children know nothing of them.
-    private static func node(level: Int, _ random: inout SeededGenerator) -> TreeNode {
+    private static func node(level: Int, _ random: inout SeededRandom) -> TreeNode {
         let node = TreeNode(stamp: TreeNode.cleanStamp, level: level)
         if level == 0 {
             for (index, key) in keys(&random, 1...8).enumerated() {
@@ -46,7 +47,7 @@ import VarveIO
         _ keys: ArraySlice<[UInt8]>,
         level: Int,
         isRoot: Bool = true,
-        _ random: inout SeededGenerator
+        _ random: inout SeededRandom
     ) -> TreeNode {
         if !isRoot, Int.random(in: 0..<12, using: &random) == 0 {
             return Self.node(level: level, &random)
@@ -112,7 +113,7 @@ import VarveIO
         arguments: UInt64(1)...6
     )
     func changes(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var refused = 0
         var done = 0
         for _ in 0..<200 {

@@ -6,6 +6,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -15,7 +16,7 @@ import VarveIO
     func nodesKeepTheirBytes() {
         let damaged = Mutex(0)
         onThreads(4) { thread in
-            var random = SeededGenerator(UInt64(thread) + 1)
+            var random = SeededRandom(seed: UInt64(thread) + 1)
             var nodes: [(node: TreeNode, byte: UInt8)] = []
             for round in 0..<4_000 {
                 let byte = UInt8(truncatingIfNeeded: round &* 4 &+ thread)

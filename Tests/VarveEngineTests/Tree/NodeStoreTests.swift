@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -59,7 +60,7 @@ import VarveIO
                     for _ in 0..<120 { try changeOneSeventh(engine, first, count) }
                     return
                 }
-                var random = SeededGenerator(seed &* 1_000 &+ UInt64(worker))
+                var random = SeededRandom(seed: seed &* 1_000 &+ UInt64(worker))
                 while !isDone.load(ordering: .acquiring) {
                     try readSomething(engine, first, count, &random) { object, commit, row in
                         read.add(1, ordering: .relaxed)
@@ -102,7 +103,7 @@ import VarveIO
         _ engine: Engine,
         _ first: UInt64,
         _ count: UInt64,
-        _ random: inout SeededGenerator,
+        _ random: inout SeededRandom,
         _ check: (_ object: UInt64, _ commit: UInt64, _ row: Span<UInt8>) -> Void
     ) throws {
         let snapshot = engine.snapshot()

@@ -4,11 +4,12 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
 @Suite("Sorted index entries", .verified) struct PendingEntriesTests {
-    private static func key(_ random: inout SeededGenerator, _ alphabet: UInt8) -> [UInt8] {
+    private static func key(_ random: inout SeededRandom, _ alphabet: UInt8) -> [UInt8] {
         let length = Int.random(in: 1...14, using: &random)
         return (0..<length).map { _ in UInt8.random(in: 0...alphabet, using: &random) * 36 }
     }
@@ -16,7 +17,7 @@ import VarveIO
     /// What single puts and removals would have left is there, whatever way the entries came.
     @Test(arguments: [UInt64(31), 32, 33, 34, 35, 36])
     func entriesArriveAsIfOneByOne(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let editor = TreeEditor(
             id: TreeID(20),
             stamp: 1,
@@ -90,7 +91,7 @@ import VarveIO
         arguments: [UInt64(41), 42, 43]
     )
     func aDamagedRunFails(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let directory = MemoryDirectory(name: "runs")
         for _ in 0..<200 {
             var entries = PendingEntries()

@@ -4,6 +4,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -171,7 +172,7 @@ import VarveIO
 
     /// A cursor is a value, and its copies share what is restored for them meanwhile.
     @Test(arguments: [UInt64(11), 12]) func copiesOfACursorGoTheirOwnWays(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let (engine, first) = try makeStore(cacheBytes: 32 << 10, threads: 2)
         var cursors = [(cursor: engine.snapshot().cursor(TestDelegate.rows), place: first)]
         #expect(try cursors[0].cursor.first())
@@ -219,7 +220,7 @@ import VarveIO
     /// Random moves of a cursor against a list, in a snapshot and in a transaction.
     @Test(arguments: [UInt64(1), 2, 3, 4])
     func aCursorThatTurnsStandsWhereTheListSays(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let (engine, first) = try makeStore(cacheBytes: 32 << 10, threads: 2)
         let end = first + count
         func walk(_ cursor: inout TreeCursor) throws {

@@ -4,6 +4,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -49,7 +50,7 @@ private final class EmptyFile: ReadOnlyFile {
 
     @Test(arguments: [UInt64(1), 2, 3, 4, 5, 6])
     func treeAgreesWithASortedArray(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let weight = [256, 512, 1024, 4096].randomElement(using: &random)!
         let innerWeight = weight / [1, 2, 4].randomElement(using: &random)!
         let keyLength = Int.random(in: 1...12, using: &random)
@@ -123,7 +124,7 @@ private final class EmptyFile: ReadOnlyFile {
     /// behind, and random.
     @Test("Long keys do not make a deep tree", arguments: [true, false])
     func longKeys(isDescending: Bool) throws {
-        var random = SeededGenerator(7)
+        var random = SeededRandom(seed: 7)
         let options = EngineOptions()
         let editor = TreeEditor(
             id: TreeID(20),
@@ -178,7 +179,7 @@ private final class EmptyFile: ReadOnlyFile {
     /// A visit from any place up to any end, in both directions, shows what an array shows.
     @Test(arguments: [UInt64(11), 12, 13])
     func rowsAreLentInBothDirections(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let editor = TreeEditor(
             id: TreeID(20),
             stamp: 1,

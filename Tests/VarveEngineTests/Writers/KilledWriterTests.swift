@@ -25,7 +25,7 @@ import VarveTesting
 
     @Test("A killed process holds nobody up and loses nothing", arguments: UInt64(1)...12)
     func killed(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var system = System()
         for _ in 0..<3 { try system.start() }
         var model = RowModel()
@@ -71,7 +71,7 @@ import VarveTesting
 
     @Test("A power cut takes nothing that one of several acknowledged", arguments: UInt64(1)...4)
     func powerCut(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var system = System()
         for _ in 0..<2 { try system.start() }
         var model = RowModel()
@@ -103,7 +103,7 @@ import VarveTesting
 
     @Test("A failed sync of one process stops that one alone", arguments: UInt64(1)...4)
     func aFailedSync(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var system = System()
         for _ in 0..<2 { try system.start() }
         var model = RowModel()
@@ -138,7 +138,7 @@ import VarveTesting
         arguments: UInt64(1)...8
     )
     func aFailedSyncAndAPowerCut(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var system = System()
         for _ in 0..<2 { try system.start() }
         var model = RowModel()

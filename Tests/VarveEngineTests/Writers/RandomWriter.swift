@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import VarveBase
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -24,7 +25,7 @@ struct RowModel: Equatable {
     mutating func change(
         _ engine: Engine,
         _ transaction: WriteTransaction,
-        _ random: inout SeededGenerator
+        _ random: inout SeededRandom
     ) throws {
         let entity = TestDelegate.entity
         let many = Int.random(in: 0..<15, using: &random) == 0

@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 import VarveBase
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -28,7 +29,7 @@ import VarveIO
 
     /// What a child does: saves, says so, and kills itself at no particular moment.
     private static func saveUntilKilled(_ path: String, _ seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let engine = try Engine.openTest(PosixDirectory.open(path: path)) {
             adjustSmall(&$0)
             $0.maintenance = .background

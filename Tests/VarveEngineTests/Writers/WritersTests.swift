@@ -5,6 +5,7 @@ import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -14,7 +15,7 @@ import VarveIO
     @Test("Each batch stands on the newest of all", arguments: [UInt64(1), 2, 3])
     func eachStandsOnTheNewest(seed: UInt64) throws {
         let folder = try WritersFolder()
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var engines = [try folder.open(), try folder.open(), try folder.open()]
         let reader = try folder.open(.readOnly)
         var model = RowModel()
@@ -93,7 +94,7 @@ import VarveIO
         let folder = try WritersFolder()
         let first = try folder.open()
         var model = RowModel()
-        var random = SeededGenerator(7)
+        var random = SeededRandom(seed: 7)
         for _ in 0..<3 {
             _ = try first.write(durability: .relaxed) { try model.change(first, $0, &random) }
         }
@@ -113,7 +114,7 @@ import VarveIO
         let first = try folder.open()
         let second = try folder.open(.createIfMissing) { $0.turnMilliseconds = 30 }
         var model = RowModel()
-        var random = SeededGenerator(8)
+        var random = SeededRandom(seed: 8)
         _ = try first.write { transaction in
             try model.change(first, transaction, &random)
             let error = #expect(throws: EngineError.self) {
@@ -165,7 +166,7 @@ import VarveIO
         let lock = try PosixDirectory.open(path: folder.path)
             .openFile("test.varve-lock", mode: .readWrite)
         var model = RowModel()
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var earlier: [UInt8] = []
         for _ in 0..<60 {
             let engine = engines[Int.random(in: 0..<2, using: &random)]

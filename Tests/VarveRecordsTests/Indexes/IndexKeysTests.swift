@@ -2,6 +2,7 @@
 
 import Testing
 import VarveBase
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -15,7 +16,7 @@ import VarveBase
     @Test func `Keys order as values do, cut or not, in both directions`() {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("IndexKeysTests seed \(seed)")
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         for limit in [16, 17, 18, 40, 515] {
             for isDescending in [false, true] {
                 let term = RecordIndex.Term(
@@ -64,7 +65,7 @@ import VarveBase
     @Test func `Positions ascend and as many as possible stay`() {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("LinkPositions seed \(seed)")
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var positions = LinkPositions.assign([Int64?](repeating: nil, count: 20))
         for step in 0..<5_000 {
             var list: [Int64?] = positions

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -241,11 +242,10 @@ import VarveEngine
         #expect(throws: RecordError.self) { try snapshot.fetchIDs(query) }
     }
 
-    @Test func `Paging while a writer inserts and deletes shows each lasting row once`() throws
-    {
+    @Test func `Paging while a writer inserts and deletes shows each lasting row once`() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("PlannerTests paging seed \(seed)")
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let world = try World(300)
         var query = world.query(.always, [SortTerm("name", isDescending: true)])
         query.limit = 20

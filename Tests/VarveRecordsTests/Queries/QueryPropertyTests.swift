@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -38,7 +39,7 @@ import VarveEngine
             country = try schema.require("Country")
             tag = try schema.require("Tag")
             tags = try #require(city.relationship(named: "tags"))
-            maker = QueryMaker(random: SeededGenerator(seed))
+            maker = QueryMaker(random: SeededRandom(seed: seed))
             maker.usesLongTexts = longTexts
             for _ in 0..<4 {
                 let name = maker.value("name")

@@ -3,12 +3,13 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @testable import VarveRecords
 
 @Suite(.verified) struct ValueOrderTests {
-    private static func values(_ random: inout SeededGenerator) -> [[StoredValue]] {
-        func some<Value>(_ count: Int, _ body: (inout SeededGenerator) -> Value) -> [Value] {
+    private static func values(_ random: inout SeededRandom) -> [[StoredValue]] {
+        func some<Value>(_ count: Int, _ body: (inout SeededRandom) -> Value) -> [Value] {
             (0..<count).map { _ in body(&random) }
         }
         let doubles: [Double] =
@@ -59,7 +60,7 @@ import VarveFormat
     @Test func `Values and their keys have one order`() {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("ValueOrderTests seed \(seed)")
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         for values in Self.values(&random) {
             for left in values {
                 for right in values {

@@ -1,13 +1,14 @@
 // That the row cache's table of heads says what a dictionary would say, and gives memory back.
 import Testing
 import VarveBase
+import VarveTesting
 
 @testable import VarveRecords
 
 @Suite("Table of heads", .verified) struct HeadTableTests {
     @Test("Random changes leave the same heads as in a dictionary", arguments: 1...8)
     func model(_ seed: UInt64) {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         var table = HeadTable()
         var model: [UInt64: RowCacheHead] = [:]
         // Few IDs, so that most entries have neighbours; some far apart.

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -240,7 +241,7 @@ import VarveEngine
     {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("RowCacheTests seed \(seed)")
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let (store, city, ids) = try world(12, budget: 1_200)
         let name = city.column("name")
         var expected: [ObjectID: String] = [:]

@@ -3,6 +3,7 @@
 import Testing
 import VarveBase
 import VarveFormat
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -10,7 +11,7 @@ import VarveFormat
     /// Rows in pages and rows changed since, absent IDs, any order, requests in index order.
     @Test(arguments: [UInt64(1), 2, 3])
     func lentRowsAreTheRows(seed: UInt64) throws {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let store = try Cities.store(unreferencedRowBytes: 2_000)
         let city = try store.schema.require("City")
         let first = store.allocateObjectIDs(500).rawValue
@@ -89,7 +90,7 @@ import VarveFormat
 
     @Test(arguments: [UInt64(1), 2, 3, 4])
     func placesAreSorted(seed: UInt64) {
-        var random = SeededGenerator(seed)
+        var random = SeededRandom(seed: seed)
         let width = [1, 10, 30, 63][Int(seed) - 1]
         let list = (0..<Int.random(in: 0...5_000, using: &random)).map { _ in
             ObjectID(UInt64.random(in: 0..<(1 << UInt64(width)), using: &random) + 5)

@@ -1,6 +1,7 @@
 // A second, simple answer to requests: lists of dictionaries, no index, no bytes.
 
 import VarveBase
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -127,7 +128,7 @@ struct QueryModel {
 
 /// Random rows and requests, all from one seed.
 struct QueryMaker {
-    var random: SeededGenerator
+    var random: SeededRandom
     /// Texts of few letters, so that prefixes and equal values are common; some longer than a key
     /// keeps.
     let words: [String] = [

@@ -12,7 +12,7 @@ import VarveBase
 import VarveRecords
 
 extension ManagedObjectContext {
-    func settle(
+    func finishSave(
         _ changes: inout ChangeSet,
         _ plan: SavePlan,
         _ commit: CommitNumber?

@@ -5,7 +5,7 @@ import VarveBase
 import VarveRecords
 
 /// A request joined with the container's numbers.
-struct FetchPlan<Entity: ManagedObject> {
+struct RequestPlan<Entity: ManagedObject> {
     let descriptor: FetchDescriptor<Entity>
     let model: EntityModel
     private(set) var query: RecordQuery
@@ -46,8 +46,8 @@ struct FetchPlan<Entity: ManagedObject> {
             limit: descriptor.limit,
             offset: descriptor.offset
         )
-        try bind(descriptor.cursorBefore, to: \.after)
-        try bind(descriptor.cursorBehind, to: \.before)
+        try bind(descriptor.afterCursor, to: \.after)
+        try bind(descriptor.beforeCursor, to: \.before)
     }
 
     private mutating func bind(
