@@ -677,12 +677,12 @@ class Dump:
         self.headers()
         offset, end = 8192, len(self.store.data.rstrip(b"\0"))
         while offset < end:
-            frame, start = self.store.frame(offset), offset
+            frame, start = self.sound_frame(offset), offset
             while frame is None and offset < end:
                 offset += 8
-                frame = self.store.frame(offset)
+                frame = self.sound_frame(offset)
             if offset > start:
-                self.title("No frame: a void, or a write that was torn")
+                self.title("No sound frame: a void, or a write that was torn")
                 self.put(start, self.store.data[start:offset], "")
             if frame is not None:
                 self.frame(frame)
@@ -691,6 +691,10 @@ class Dump:
             self.title("Room for the next frames")
             self.zeros(offset, len(self.store.data) - offset, "")
         return self.lines
+
+    def sound_frame(self, offset):
+        frame = self.store.frame(offset)
+        return frame if frame is not None and self.store.is_sound(frame) else None
 
     def headers(self):
         data = self.store.data
