@@ -3,10 +3,12 @@
 that a stranger can read the format, and a test holds it against the library.
 
     tools/read-store.py STORE.varve           the rows of the newest commit
+    tools/read-store.py STORE.varve --log     a line for each commit frame, and what counts
     tools/read-store.py STORE.varve --dump    every byte of the file with its meaning
 
-It opens the file for reading only. Damage ends it with a message and exit code 1. With --dump, an
-address is a place in the file; one that begins with + is a place in a block after decompression.
+It opens the file for reading only. Damage ends it with a message and exit code 1. When the newest
+commit has rotted, so that an earlier one is shown, it says so and ends with exit code 2. With --dump,
+an address is a place in the file; one that begins with + is a place in a block after decompression.
 """
 import os
 import struct
@@ -147,9 +149,13 @@ class Reader:
         need(self.at == len(self.data), "more bytes than there should be")
 
 
+# "Frame kinds", "Frame flags", "Frame constants"
 DELTA, TREE, CKPT, CLOSE, PAGE, VALUE = 1, 2, 3, 4, 5, 6
 KINDS = {1: "DELTA", 2: "TREE", 3: "CKPT", 4: "CLOSE", 5: "PAGE", 6: "VALUE"}
+LARGEST = {1: 1 << 30, 2: 1 << 30, 3: 1 << 24, 4: 1 << 24, 5: 1 << 26, 6: 1 << 25}
 COMPRESSED, CHANGES, SETTLE, STACKED = 1, 2, 4, 16
+TAIL_MAGIC = 0x4C545246
+LOG_START = 8192
 
 
 class Frame:
@@ -166,26 +172,30 @@ class Store:
             self.data = file.read()
         self.blobs = path[:-len(".varve")] + ".varve-blobs"
         self.read_header()
+        # 1. of "Reading a log": the end of the data.
+        self.data_end = max(len(self.data.rstrip(b"\0")), LOG_START)
 
     # "File header"
+    def header_copy(self, start):
+        """The bytes of a copy of the header; None when it is not sound."""
+        copy = self.data[start:start + 4096]
+        if copy[:8] != bytes.fromhex("56415256450D0A1A") or len(copy) < 4096 or copy[72] > 64:
+            return None
+        return copy if xxh64(copy[:4088]) == int.from_bytes(copy[4088:], "little") else None
+
     def read_header(self):
-        for start in (0, 4096):
-            copy = self.data[start:start + 4096]
-            if copy[:8] != bytes.fromhex("56415256450D0A1A") or len(copy) < 4096:
-                continue
-            if xxh64(copy[:4088]) != int.from_bytes(copy[4088:], "little"):
-                continue
-            version, self.reader_needs, self.writer_needs = struct.unpack_from("<3I", copy, 8)
-            need(self.reader_needs <= 1, "a format that is too new")
-            self.store_id, self.file_id = copy[24:40].hex(), copy[40:56]
-            self.generation = struct.unpack_from("<Q", copy, 56)[0]
-            self.seed = xxh64(self.file_id)
-            return
-        raise Damaged("no sound file header")
+        copy = self.header_copy(0) or self.header_copy(4096)
+        need(copy is not None, "no sound file header")
+        reader_needs = struct.unpack_from("<I", copy, 12)[0]
+        need(reader_needs <= 1, "a format that is too new")
+        self.store_id, self.file_id = copy[24:40].hex(), copy[40:56]
+        self.generation = struct.unpack_from("<Q", copy, 56)[0]
+        self.seed = xxh64(self.file_id)
 
     # "Frames"
     def frame(self, offset):
-        if offset < 8192 or offset % 8 or offset + 32 > len(self.data):
+        """The frame whose sound header stands at an offset, or None."""
+        if offset < LOG_START or offset % 8 or offset + 32 > len(self.data):
             return None
         header = self.data[offset:offset + 32]
         magic, kind, flags, stored, raw, own, previous, payload = struct.unpack("<HBBIIIQQ", header)
@@ -194,16 +204,23 @@ class Store:
         zeroed = header[:12] + bytes(4) + header[16:]
         if xxh64(zeroed, self.seed ^ offset) & 0xFFFFFFFF != own:
             return None
-        if kind not in KINDS or flags & ~(1 | 2 | 4 | 16) or previous >= offset:
+        if kind not in KINDS or flags & ~(COMPRESSED | CHANGES | SETTLE | STACKED):
+            return None
+        if max(stored, raw) > LARGEST[kind] or previous >= offset:
             return None
         found = Frame(offset, kind, flags, stored, raw, previous, payload)
         return found if found.end <= len(self.data) else None
 
+    def stored_payload(self, frame):
+        return self.data[frame.offset + 32:frame.offset + 32 + frame.stored]
+
+    def is_sound(self, frame):
+        return xxh64(self.stored_payload(frame), self.seed) == frame.hash
+
     def payload(self, frame, front):
-        """The payload of a frame, decompressed; nil when its hash is another."""
-        stored = self.data[frame.offset + 32:frame.offset + 32 + frame.stored]
-        if xxh64(stored, self.seed) != frame.hash:
-            return None
+        """The payload of a sound frame, decompressed; the front is not."""
+        stored = self.stored_payload(frame)
+        need(front <= min(frame.stored, frame.raw), "a payload without its front")
         if frame.flags & COMPRESSED:
             return stored[:front] + lz4_block(stored[front:], frame.raw - front)
         need(frame.raw == frame.stored, "a length that does not fit")
@@ -211,80 +228,166 @@ class Store:
 
     # "Commit record"
     def commit(self, offset):
+        """The sound commit frame at an offset with its record, or None."""
         frame = self.frame(offset)
-        if frame is None or frame.kind > CLOSE:
+        if frame is None or frame.kind > CLOSE or frame.end > self.data_end + 4096:
             return None
-        stored = self.data[frame.offset + 32:frame.offset + 32 + frame.stored]
-        if frame.stored < 96 or xxh64(stored, self.seed) != frame.hash:
+        stored = self.stored_payload(frame)
+        if frame.stored < 96 or not self.is_sound(frame):
             return None
         names = ("number", "previous_hash", "body_start", "body_hash", "checkpoint", "durable_end",
                  "epoch", "clock", "live", "high_water")
         for name, value in zip(names, struct.unpack_from("<7Qq2Q", stored)):
             setattr(frame, name, value)
         frame.schema_version, flags, frame.operations, extra = struct.unpack_from("<4I", stored, 80)
-        need(flags & 0xFFFF == 0, "a store that needs a newer reader")
+        if max(frame.body_start, frame.durable_end) > offset or frame.checkpoint >= offset:
+            return None
+        if max(frame.number, frame.live, frame.high_water) >= 1 << 62 or extra > 1 << 20:
+            return None
         frame.front = 96 + extra
-        reader = Reader(stored[96:96 + extra])
-        frame.author = reader.take(reader.number(1)).decode("utf-8")
+        try:
+            reader = Reader(stored[96:96 + extra])
+            author = reader.number(1)
+            need(len(reader.data) == extra and author <= 64, "an author that is too long")
+            frame.author = reader.take(author).decode("utf-8")
+            for _ in range(reader.varint()):
+                need(reader.varint() < 1 << 16, "an entity that is none")
+                reader.varint(), reader.varint(), reader.varint()
+        except (Damaged, UnicodeDecodeError):
+            return None
+        need(flags & 0xFFFF == 0, "a store that needs a newer reader")
         return frame
 
-    def body_is_sound(self, commit):
+    # "Reading a log"
+
+    def tail_word(self, end):
+        """The length that the tail word before a place says, or None."""
+        if end < LOG_START + 40 or end > len(self.data):
+            return None
+        eighths, magic = struct.unpack_from("<II", self.data, end - 8)
+        length = eighths * 8
+        return length if magic == TAIL_MAGIC and 40 <= length <= end - LOG_START else None
+
+    def found_from_the_end(self):
+        """Step 2: frames with a sound header, the newest first."""
+        place = (self.data_end + 7) // 8 * 8
+        while place > LOG_START:
+            length = self.tail_word(place)
+            frame = self.frame(place - length) if length else None
+            if frame is None or frame.length != length:
+                offset = place - 8
+                while offset >= LOG_START and self.frame(offset) is None:
+                    offset -= 8
+                if offset < LOG_START:
+                    return
+                frame = self.frame(offset)
+            yield frame
+            place = frame.offset
+
+    def find(self):
+        """Step 3: finds the accepted commit, the proven one, and those that were passed over."""
+        self.torn = []
+        for frame in self.found_from_the_end():
+            if not frame.flags & STACKED and frame.previous != 0:
+                need(self.commit(frame.previous) is not None,
+                     "the commit at %x is damaged; it was on disk before the frame at %x was written"
+                     % (frame.previous, frame.offset))
+            candidate = self.commit(frame.offset)
+            if candidate is None:
+                continue
+            proven = self.proven_by(candidate)
+            if proven is not None:
+                self.accepted, self.proven = candidate, proven
+                return
+            self.torn.append(candidate)
+        raise Damaged("the log holds no sound commit")
+
+    def proven_by(self, candidate):
+        """Step 4: the proven commit of a candidate's chain; None when the chain is torn."""
+        durable_end, link = candidate.durable_end, candidate
+        while link.end > durable_end and link.previous != 0:
+            place, before = self.broken_body(link), None
+            if place is None:
+                place, before = link.previous, self.previous(link)
+            if before is None:
+                need(place >= durable_end, "the log is damaged at %x, which was on disk before commit "
+                     "%d was written" % (place, candidate.number))
+                return None
+            link = before
+        return link
+
+    def broken_body(self, commit):
+        """Where a commit's body is not sound; None when all of it is."""
         position, value = commit.body_start, self.seed
         while position < commit.offset:
             frame = self.frame(position)
-            if frame is None or frame.kind not in (PAGE, VALUE):
-                return False
-            stored = self.data[position + 32:position + 32 + frame.stored]
-            if xxh64(stored, self.seed) != frame.hash:
-                return False
+            if frame is None or frame.kind not in (PAGE, VALUE) or frame.end > commit.offset \
+                    or not self.is_sound(frame):
+                return position
             value = xxh64(frame.hash.to_bytes(8, "little"), value)
             position = frame.end
-        return position == commit.offset and value == commit.body_hash
+        return None if value == commit.body_hash else commit.offset
 
     def previous(self, commit):
+        """The commit that another one names as the one before it, or None."""
         before = self.commit(commit.previous)
-        if before is None or before.hash != commit.previous_hash or before.kind == CLOSE:
+        if before is None or before.kind == CLOSE or before.hash != commit.previous_hash:
             return None
-        return before
+        return before if before.end <= commit.body_start and before.number <= commit.number else None
 
-    # "Reading a log"
-    def newest(self):
-        end = len(self.data.rstrip(b"\0"))
-        offset = end // 8 * 8
-        while offset >= 8192:
-            commit = self.commit(offset)
-            if commit is not None:
-                verdict = self.chain_is_sound(commit)
-                if verdict:
-                    return commit
-            offset -= 8
-        raise Damaged("the log holds no sound commit")
+    def behind(self):
+        """Step 5: what lies behind the accepted commit, as (start, end, frame or None, verdict)."""
+        position = self.accepted.end
+        while position < self.data_end:
+            frame = self.frame(position)
+            if frame is None:
+                end = self.next_header(position)
+                data = position + len(self.data[position:end].rstrip(b"\0"))
+                data = (data + 7) // 8 * 8
+                length = self.tail_word(data)
+                is_rotten = length is not None and position <= data - length and length <= 1 << 30 \
+                    and not self.misses_sector(data - length, data)
+            elif self.is_sound(frame) and frame.end <= self.data_end + 4096:
+                yield position, frame.end, frame, "sound"
+                position = frame.end
+                continue
+            else:
+                end = self.next_header(position + 8)
+                is_rotten = frame.end <= self.data_end + 4096 and frame.kind not in (CKPT, CLOSE) \
+                    and not frame.flags & SETTLE and self.tail_word(frame.end) == frame.length \
+                    and not self.misses_sector(position, frame.end)
+            if any(self.data[position:end]):
+                yield position, end, frame, "rotten" if is_rotten else "torn"
+            position = end
 
-    def chain_is_sound(self, commit):
-        durable_end, link = commit.durable_end, commit
-        while link.end > durable_end and link.previous != 0:
-            before = self.previous(link)
-            if not self.body_is_sound(link) or before is None:
-                need(link.previous >= durable_end, "the log is damaged")
-                return False
-            link = before
-        return True
+    def next_header(self, position):
+        while position < self.data_end and self.frame(position) is None:
+            position += 8
+        return min(position, self.data_end)
+
+    def misses_sector(self, start, end):
+        while start < end:
+            stop = min(end, (start // 512 + 1) * 512)
+            if not any(self.data[start:stop]):
+                return True
+            start = stop
+        return False
 
     # "Addresses", "Pages", "Values"
     def addressed(self, address, kind, below):
         offset, stored, payload_hash = address
-        need(offset < below, "an address that leads forward")
         frame = self.frame(offset)
         need(frame is not None and frame.kind == kind and frame.stored == stored
              and frame.hash == payload_hash, "no such frame at %x" % offset)
-        payload = self.payload(frame, 16 if kind == PAGE else 24)
-        need(payload is not None, "a damaged frame at %x" % offset)
-        return payload
+        need(frame.end <= below, "an address that leads forward")
+        need(self.is_sound(frame), "a damaged frame at %x" % offset)
+        return self.payload(frame, 16 if kind == PAGE else 24)
 
     def walk(self, tree, level, address, rows, below, entries):
         payload = self.addressed(address, PAGE, below)
         own_tree, own_level, layout, count, _ = struct.unpack_from("<IBBHQ", payload)
         need((own_tree, own_level, layout) == (tree, level, 0), "a page of another tree")
+        need(count > 0 and level <= 15, "a page that no tree has")
         reader = Reader(payload[16:])
         prefix = reader.sized()
         if level == 0:
@@ -382,21 +485,17 @@ class Schema:
             reader.number(4), reader.number(1)
             for _ in range(reader.varint()):
                 reader.number(2), reader.number(1)
-        if entity["hidden"]:
-            for column in range(4):
-                columns.setdefault(column, ("column %d" % column, 0, (NULL, b"")))
         entity["columns"] = columns
         return entity
 
 
 class State:
-    """The rows as of the newest commit."""
+    """The rows as of the newest commit: "The state of a commit"."""
 
     def __init__(self, store):
         self.store = store
-        newest = store.newest()
-        # 4. of "Reading a log": the roots that the chain meets first, then the DELTA frames.
-        deltas, commit = [], newest
+        store.find()
+        deltas, commit = [], store.accepted
         if commit.kind == CLOSE:
             commit = store.previous(commit)
             need(commit is not None, "a CLOSE without its commit")
@@ -405,6 +504,7 @@ class State:
             deltas.append(commit)
             commit = store.previous(commit)
             need(commit is not None, "a broken chain")
+        need(commit.kind != CLOSE, "a commit that stands on a CLOSE")
         self.trees, self.rows, self.blob_places = {}, {}, {}
         self.load(commit)
         for delta in reversed(deltas):
@@ -429,14 +529,16 @@ class State:
         self.large = {}
         for key, place in self.trees.get(3, {}).items():
             self.large[struct.unpack(">HQH", key)] = Reader(place).place()
-        for entity in self.schema.entities:
+        for entity in self.schema.entities if self.schema else []:
             rows = self.rows.setdefault(entity["number"], {})
             for key, entry in self.trees.get(entity["tree"], {}).items():
                 entry = Reader(entry)
                 rows[int.from_bytes(key, "big")] = (entry.varint(), decode_row(entry.rest()))
 
     def newest_schema(self):
-        return Schema(self.trees[0][b"schema"])
+        """The schema under "schema"; None in a store that never had one."""
+        data = self.trees.get(0, {}).get(b"schema")
+        return None if data is None else Schema(data)
 
     def apply(self, delta):
         """"Row changes"."""
@@ -462,11 +564,10 @@ class State:
                 if operation == 4:
                     entries[key] = reader.sized()
                 else:
-                    del entries[key]
-                if tree == 0:
-                    self.schema = self.newest_schema()
+                    entries.pop(key, None)
                 continue
             rows, row_id = self.rows.setdefault(reader.varint(), {}), reader.varint()
+            need((row_id in rows) == (operation != 1), "a change of a row that does not fit")
             if operation == 1:
                 rows[row_id] = (delta.number, decode_row(reader.sized()))
             elif operation == 2:
@@ -526,7 +627,8 @@ class State:
             for c in body.decode("utf-8"))
 
     def lines(self):
-        for entity in sorted(self.schema.entities, key=lambda entity: entity["number"]):
+        entities = self.schema.entities if self.schema else []
+        for entity in sorted(entities, key=lambda entity: entity["number"]):
             yield entity["name"] + (" (hidden)" if entity["hidden"] else "")
             for row_id, (commit, row) in sorted(self.rows.get(entity["number"], {}).items()):
                 values = []
@@ -575,12 +677,12 @@ class Dump:
         self.headers()
         offset, end = 8192, len(self.store.data.rstrip(b"\0"))
         while offset < end:
-            frame, start = self.store.frame(offset), offset
+            frame, start = self.sound_frame(offset), offset
             while frame is None and offset < end:
                 offset += 8
-                frame = self.store.frame(offset)
+                frame = self.sound_frame(offset)
             if offset > start:
-                self.title("No frame: a void, or a write that was torn")
+                self.title("No sound frame: a void, or a write that was torn")
                 self.put(start, self.store.data[start:offset], "")
             if frame is not None:
                 self.frame(frame)
@@ -589,6 +691,10 @@ class Dump:
             self.title("Room for the next frames")
             self.zeros(offset, len(self.store.data) - offset, "")
         return self.lines
+
+    def sound_frame(self, offset):
+        frame = self.store.frame(offset)
+        return frame if frame is not None and self.store.is_sound(frame) else None
 
     def headers(self):
         data = self.store.data
@@ -603,8 +709,10 @@ class Dump:
         self.zeros(73 + length, 4088 - 73 - length, "the rest of creator, zeros")
         self.put(4088, data[4088:4096], "hash")
         self.title("File header, second copy")
-        need(data[4096:8192] == data[:4096], "two unlike copies of the header")
-        self.lines.append("1000   the same 4096 bytes")
+        if data[4096:8192] == data[:4096]:
+            self.lines.append("1000   the same 4096 bytes")
+        else:
+            self.put(4096, data[4096:8192], "another copy: the first sound one counts")
 
     def frame(self, frame):
         store, at = self.store, frame.offset
@@ -863,6 +971,70 @@ class Notes(Reader):
         self.number(8, "payloadHash")
 
 
+def log_lines(store):
+    """One line for each commit frame, for each body, and for what is no frame."""
+    store.find()
+    # The chain of the accepted commit: what is below it and not of it is a void.
+    chain, link = {}, store.accepted
+    while link is not None:
+        chain[link.offset] = link
+        link = store.previous(link) if link.previous else None
+    verdicts = {start: (end, verdict) for start, end, _, verdict in store.behind()}
+    torn = {commit.offset for commit in store.torn}
+    bodies = {commit.body_start: commit for commit in chain.values()}
+    lines = ["offset  bytes  frame                          previous  durableEnd"]
+
+    def line(offset, length, text, record=None, note=""):
+        fields = "%9X  %10X" % (record.previous, record.durable_end) if record else ""
+        lines.append(("%-6X %6d  %-30s%-21s  %s" % (offset, length, text, fields, note)).rstrip())
+
+    offset = LOG_START
+    while offset < store.data_end:
+        commit, frame = store.commit(offset), store.frame(offset)
+        behind = offset >= store.accepted.end
+        void = "behind" if behind else "" if offset in chain else "void"
+        if offset in bodies and bodies[offset].offset > offset:
+            commit = bodies[offset]
+            frames, kinds = offset, []
+            while frames < commit.offset:
+                kinds.append(store.frame(frames).kind)
+                frames = store.frame(frames).end
+            counts = ["%d %s" % (kinds.count(kind), KINDS[kind]) for kind in (VALUE, PAGE)
+                      if kind in kinds]
+            line(offset, commit.offset - offset, ", ".join(counts))
+            offset = commit.offset
+        elif commit is not None:
+            flags = [name for bit, name in ((SETTLE, "settle"), (STACKED, "stacked"))
+                     if commit.flags & bit]
+            note = void
+            if offset in torn:
+                note = "torn: its chain breaks above its durableEnd"
+            elif offset == store.accepted.offset:
+                note = "accepted, proven" if offset == store.proven.offset else "accepted"
+            elif offset == store.proven.offset:
+                note = "proven"
+            line(offset, commit.length,
+                 ", ".join(["%s %d" % (KINDS[commit.kind], commit.number)] + flags), commit, note)
+            offset = commit.end
+        elif frame is not None and store.is_sound(frame):
+            line(offset, frame.length, KINDS[frame.kind], note=void)
+            offset = frame.end
+        else:
+            end = verdicts[offset][0] if offset in verdicts else store.next_header(offset + 8)
+            part = store.data[offset:end]
+            data = (offset + len(part.rstrip(b"\0")) + 7) // 8 * 8 if any(part) else offset
+            if data > offset:
+                text = "%s, not whole" % KINDS[frame.kind] if frame else "no frame"
+                line(offset, data - offset, text,
+                     note=verdicts[offset][1] if offset in verdicts else void)
+            if end > data:
+                line(data, end - data, "zeros", note="" if behind else void)
+            offset = max(end, data)
+    if offset < len(store.data):
+        line(offset, len(store.data) - offset, "zeros: room")
+    return lines
+
+
 def main(arguments):
     paths = [argument for argument in arguments if not argument.startswith("--")]
     if len(paths) != 1 or not paths[0].endswith(".varve"):
@@ -870,14 +1042,22 @@ def main(arguments):
         return 64
     try:
         store = Store(paths[0])
+        if "--log" in arguments:
+            print("\n".join(log_lines(store)))
+            return 0
         if "--dump" in arguments:
             print("\n".join(Dump(store).all()[1:]))
             return 0
         state = State(store)
         print("store %s generation %d" % (store.store_id, store.generation))
-        print("commit %d schema %d" % (state.number, state.schema.version))
+        print("commit %d schema %d" % (state.number, state.schema.version if state.schema else 0))
         for line in state.lines():
             print(line)
+        for start, end, _, verdict in store.behind():
+            if verdict == "rotten":
+                print("%s: the newest commit has rotted, at %x; this is the one before"
+                      % (paths[0], start), file=sys.stderr)
+                return 2
     except (Damaged, KeyError, IndexError, ValueError, struct.error) as error:
         print("%s: %s" % (paths[0], error), file=sys.stderr)
         return 1

@@ -370,8 +370,10 @@ private struct Survey {
 
     /// What stands behind the last commit: a torn write, unless recovery says that it has rotted.
     mutating func finish() throws(InspectionError) -> [FrameEntry] {
-        // Nobody tells whether they count: what is missing is taken for damage.
-        let judged = suspects.last?.frame.offset.rawValue ?? 0
+        // Recovery tells whether they count: it has passed them over, or refuses the log. Where it
+        // refuses, what is missing is taken for damage.
+        let isRefused = observer.log.failure != nil
+        let judged = isRefused ? suspects.last?.frame.offset.rawValue ?? 0 : 0
         if let first = suspects.first { try judge(by: first.record, first.frame, from: 0) }
         let newest = observer.log.tail?.newest.end.rawValue
         let failure = observer.log.failure?.place?.rawValue

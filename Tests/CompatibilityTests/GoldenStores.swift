@@ -16,13 +16,14 @@ struct GoldenStore: Sendable, CustomStringConvertible {
     let make: @Sendable (URL) throws -> Void
     var description: String { name }
 
-    static let all = [
+    static let first = [
         GoldenStore(name: "types") { try Maker($0, seed: 1).makeTypes() },
         GoldenStore(name: "log") { try Maker($0, seed: 2).makeLog() },
         GoldenStore(name: "compacted") { try Maker($0, seed: 3).makeCompacted() },
         GoldenStore(name: "unclean") { try Maker($0, seed: 4).makeUnclean() },
         GoldenStore(name: "backup") { try Maker($0, seed: 5).makeBackup() },
     ]
+    static let all = first + logs
 }
 
 /// The steps of one store. Everything comes from the seed: the same bytes in every run.

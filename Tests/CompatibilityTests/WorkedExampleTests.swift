@@ -39,8 +39,9 @@ private struct StandingEnvironment: Environment {
     /// One city, saved and closed.
     private func makeExample() throws -> TemporaryStore {
         let place = try TemporaryStore("example")
+        // Not 1, so that it can be told from the revision.
         let schema = SchemaDescription(
-            version: 1,
+            version: 7,
             entities: [
                 EntityDescription(
                     name: "City",

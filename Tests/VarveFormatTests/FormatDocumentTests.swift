@@ -16,12 +16,14 @@ import VarveRecords
     static let compared: Set<String> = [
         "XXH64 primes", "XXH64 examples", "Block limits", "Row tags", "Row limits",
         "Row examples", "Key tags", "Key content", "Key decimal signs", "Key examples",
-        "Schema constants", "Attribute types", "Delete rules", "Blob names",
+        "Schema constants", "Schema flags", "Attribute types", "Delete rules", "Blob names",
         // LogDocumentTests.swift
         "File header fields", "File header constants", "Frame header fields", "Frame constants",
         "Frame kinds", "Frame flags", "Commit record fields", "Changes", "New places",
         "Operations", "Page front fields", "Tree limits", "Value front fields", "Engine trees",
         "Blob places", "Lock file fields", "Lock bytes", "Counter file fields", "Counters",
+        // CompatibilityTests/VerdictTests.swift
+        "Verdicts",
     ]
 
     @Test func everyTableIsCompared() {
@@ -164,6 +166,75 @@ import VarveRecords
                     uniqueKeysWithValues: rules.map { ("\($0)", UInt64($0.rawValue)) }
                 )
         )
+    }
+
+    /// The flag bytes of a record with one attribute and one relationship.
+    private func flags(
+        attribute: (inout SchemaRecord.Attribute) -> Void = { _ in },
+        relationship: (inout SchemaRecord.Relationship) -> Void = { _ in }
+    ) throws -> [String: UInt8] {
+        var attributes = [
+            SchemaRecord.Attribute(
+                column: ColumnID(0),
+                name: "a",
+                typeCode: 13,
+                isOptional: false,
+                defaultValue: .null,
+                externalLimit: nil
+            )
+        ]
+        var relationships = [
+            SchemaRecord.Relationship(
+                name: "r",
+                target: EntityID(1),
+                inverse: nil,
+                isToMany: false,
+                isOrdered: false,
+                deleteRule: 1,
+                links: .inverse
+            )
+        ]
+        attribute(&attributes[0])
+        relationship(&relationships[0])
+        var record = SchemaRecord(version: 1)
+        record.entities = [
+            SchemaRecord.Entity(
+                id: EntityID(1),
+                name: "E",
+                tree: TreeID(16),
+                isHiddenLink: false,
+                attributes: attributes,
+                relationships: relationships
+            )
+        ]
+        // Behind the record's front come number, name, tree, hidden, next column, count of
+        // attributes, then column, name and type of the one.
+        let bytes = record.encoded()
+        let at = try #require(bytes.firstRange(of: [1, UInt8(ascii: "a"), 13])).upperBound
+        // Behind the relationship's name comes its target.
+        let to = try #require(bytes.firstRange(of: [1, UInt8(ascii: "r"), 1, 0])).upperBound
+        return ["attribute": bytes[at], "relationship": bytes[to]]
+    }
+
+    @Test func schemaFlagsAreThoseOfTheCode() throws {
+        let none = try flags()
+        #expect(none == ["attribute": 0, "relationship": 0])
+        let found: [String: [String: UInt8]] = [
+            "optional": try flags(attribute: { $0.isOptional = true }),
+            "externalLimit": try flags(attribute: { $0.externalLimit = 9 }),
+            "toMany": try flags(relationship: { $0.isToMany = true }),
+            "ordered": try flags(relationship: { $0.isOrdered = true }),
+            "inverse": try flags(relationship: { $0.inverse = "back" }),
+        ]
+        let rows = try document.table("Schema flags").rows
+        #expect(Set(rows.map { $0["Name"] ?? "" }) == Set(found.keys))
+        for row in rows {
+            let flags = try #require(found[row["Name"] ?? ""])
+            let value = try #require(UInt8(row["Value"] ?? ""))
+            for (kind, bits) in flags {
+                #expect(bits == (kind == row["Of"] ? value : 0), "\(row)")
+            }
+        }
     }
 
     @Test func blobNamesAreThoseOfTheCode() throws {
