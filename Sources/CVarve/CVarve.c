@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/sysmacros.h>
+#endif
 #include <unistd.h>
 
 int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait) {
@@ -46,6 +50,37 @@ void varve_unlock_byte(int descriptor, int64_t byte) {
     while (flock(descriptor, LOCK_UN) != 0 && errno == EINTR) {
     }
 #endif
+}
+
+int varve_look_at_file(int descriptor, const char *name, varve_file_facts *facts) {
+#if defined(__linux__) && defined(STATX_INO)
+    struct statx found;
+    const unsigned int wanted =
+        STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_INO | STATX_SIZE;
+    const int flags = AT_SYMLINK_NOFOLLOW | (name ? 0 : AT_EMPTY_PATH);
+    if (statx(descriptor, name ? name : "", flags, wanted, &found) == 0) {
+        facts->device = makedev(found.stx_dev_major, found.stx_dev_minor);
+        facts->inode = found.stx_ino;
+        facts->links = found.stx_nlink;
+        facts->size = found.stx_size;
+        facts->owner = found.stx_uid;
+        facts->mode = found.stx_mode;
+        return 0;
+    }
+    // Sandboxes that do not know the call refuse it.
+    if (errno != ENOSYS && errno != EPERM) return errno;
+#endif
+    struct stat status;
+    const int failed = name ? fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+                            : fstat(descriptor, &status);
+    if (failed) return errno;
+    facts->device = (uint64_t)status.st_dev;
+    facts->inode = (uint64_t)status.st_ino;
+    facts->links = (uint64_t)status.st_nlink;
+    facts->size = status.st_size > 0 ? (uint64_t)status.st_size : 0;
+    facts->owner = (uint32_t)status.st_uid;
+    facts->mode = (uint32_t)status.st_mode;
+    return 0;
 }
 
 int varve_bytes_locked(int descriptor, int64_t start, int64_t count) {

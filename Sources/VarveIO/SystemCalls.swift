@@ -263,12 +263,11 @@ enum SystemCalls {
         _ descriptor: Int32,
         _ name: String
     ) throws(IOError) -> FileIdentity {
-        var status = stat()
+        var facts = varve_file_facts()
         // The structure lives for the length of the call.
-        guard unsafe fstat(descriptor, &status) == 0 else {
-            throw error(errno, "stat", name)
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+        let code = unsafe varve_look_at_file(descriptor, nil, &facts)
+        guard code == 0 else { throw error(code, "stat", name) }
+        guard facts.mode & UInt32(S_IFMT) == UInt32(S_IFREG) else {
             throw IOError(
                 kind: .notRegular,
                 code: 0,
@@ -277,7 +276,7 @@ enum SystemCalls {
                 reason: "not a regular file"
             )
         }
-        return identity(status)
+        return identity(facts)
     }
 
     /// What a name refers to now, without following it; nil when nothing has the name.
@@ -285,24 +284,22 @@ enum SystemCalls {
         _ directory: Int32,
         _ name: String
     ) throws(IOError) -> FileIdentity? {
-        var status = stat()
+        var facts = varve_file_facts()
         // The structure and the name live for the length of the call.
-        if unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
-            return identity(status)
-        }
-        let code = errno
+        let code = unsafe varve_look_at_file(directory, name, &facts)
+        if code == 0 { return identity(facts) }
         if code == ENOENT { return nil }
         throw error(code, "stat", name)
     }
 
-    private static func identity(_ status: stat) -> FileIdentity {
+    private static func identity(_ facts: varve_file_facts) -> FileIdentity {
         FileIdentity(
-            device: UInt64(truncatingIfNeeded: status.st_dev),
-            inode: UInt64(status.st_ino),
-            links: UInt64(status.st_nlink),
-            size: UInt64(max(0, status.st_size)),
-            isOwn: status.st_uid == geteuid(),
-            isWritableByOthers: status.st_mode & (S_IWGRP | S_IWOTH) != 0
+            device: facts.device,
+            inode: facts.inode,
+            links: facts.links,
+            size: facts.size,
+            isOwn: facts.owner == geteuid(),
+            isWritableByOthers: facts.mode & UInt32(S_IWGRP | S_IWOTH) != 0
         )
     }
 

@@ -26,6 +26,24 @@ static inline uint64_t varve_load_word(const void *place) {
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
 
+// What is known of a file: its device and number tell it from all others that are there now.
+typedef struct {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t links;
+    uint64_t size;
+    uint32_t owner;
+    uint32_t mode;
+} varve_file_facts;
+
+// What a name in a directory refers to, not followed; without a name, what the descriptor refers to.
+// Returns 0 or an errno.
+//
+// No times are asked for: Linux from 6.13 on gives a file whose times were read a new, exact time at
+// its next write, and a change of the inode with it. For a store that looks at its name with each
+// commit that was a quarter of the commit's time.
+int varve_look_at_file(int descriptor, const char *name, varve_file_facts *facts);
+
 // Bytes that a file of this process may have, INT64_MAX without a limit. A write beyond it ends the
 // process with SIGXFSZ.
 int64_t varve_file_size_limit(void);
