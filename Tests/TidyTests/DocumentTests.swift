@@ -24,10 +24,8 @@ import Testing
         }
     }
 
-    @Test("The documents that the README names are there") func linkedDocumentsExist() throws {
-        for document in [
-            "README.md", "CONTRIBUTING.md", "docs/PublicAPI.md", "docs/Architecture.md",
-        ] {
+    @Test("What a document links to is there") func linkedDocumentsExist() throws {
+        for document in try Self.documents() {
             let folder = Repository.root.appending(path: document).deletingLastPathComponent()
             for part in try Repository.text(document).components(separatedBy: "](").dropFirst() {
                 let target = String(part.prefix { $0 != ")" && $0 != "#" })
@@ -38,5 +36,33 @@ import Testing
                 )
             }
         }
+    }
+
+    @Test("The sources that a document names are there") func namedSourcesExist() throws {
+        let paths = Repository.files.map { "/" + $0.path }
+        var named = 0
+        for document in try Self.documents() where document != "docs/Files.md" {
+            // What lies between two backticks has an odd place.
+            let parts = try Repository.text(document).components(separatedBy: "`")
+            for (index, name) in parts.enumerated() where index % 2 == 1 {
+                guard name.hasSuffix(".swift"), !name.contains("*"), !name.contains(" ") else {
+                    continue
+                }
+                named += 1
+                #expect(
+                    paths.contains { $0.hasSuffix("/" + name) } || name == "Package.swift",
+                    "\(document) names \(name), which is not there"
+                )
+            }
+        }
+        #expect(named > 50)
+    }
+
+    /// The documents at the root and those in docs.
+    private static func documents() throws -> [String] {
+        let files = FileManager.default
+        let root = try files.contentsOfDirectory(atPath: Repository.root.path)
+        let docs = try files.contentsOfDirectory(atPath: Repository.root.path + "/docs")
+        return (root + docs.map { "docs/" + $0 }).filter { $0.hasSuffix(".md") }.sorted()
     }
 }
