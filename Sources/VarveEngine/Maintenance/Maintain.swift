@@ -61,7 +61,7 @@ extension Engine {
             }
             if needs.isEmpty, !isWoken, replaced == nil, before == last {
                 _ = published.withLock { $0.forgetRetired() }
-                try settleDown(thread)
+                try goIdle(thread)
             }
         } catch {
             // Refusals come again at the next commit; a failed sync has poisoned the engine.
@@ -175,7 +175,7 @@ extension Engine {
 
     /// Nobody has committed for a while: a checkpoint when it is worth one, and a witness. Then the
     /// turn ends: an idle process holds nobody up, even when it is stopped.
-    private func settleDown(_ thread: MaintenanceThread) throws(EngineError) {
+    private func goIdle(_ thread: MaintenanceThread) throws(EngineError) {
         let (isWorthIt, isDone, hasTurn) = writer.withLock {
             (
                 $0.isDirty && $0.log.tailBytes > options.idleTailBytes,

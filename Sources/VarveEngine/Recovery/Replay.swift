@@ -217,7 +217,7 @@ struct Replay {
             case .remove(let tree, let key): try editor.editor(tree).remove(key)
             }
         }
-        try editor.settleBlobs(places: blobPlaces)
+        try editor.applyDeferredBlobs(places: blobPlaces)
         counters.replayedOperations.add(count, ordering: .relaxed)
     }
 

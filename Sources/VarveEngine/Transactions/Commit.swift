@@ -284,7 +284,7 @@ extension Engine {
         if blobPlaces.values.contains(.file) {
             try blobStore.engineError { () throws(BlobError) in try blobStore.files.publish() }
         }
-        try editor.settleBlobs(places: blobPlaces)
+        try editor.applyDeferredBlobs(places: blobPlaces)
         return places
     }
 

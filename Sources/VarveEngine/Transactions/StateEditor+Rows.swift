@@ -24,7 +24,7 @@ extension StateEditor {
     /// The editor of an entity's rows. They have no entries that wait.
     func rowEditor(_ entity: EntityID) throws(EngineError) -> TreeEditor {
         if let lastRows, lastRows.entity == entity { return lastRows.editor }
-        let editor = settledEditor(try rowTree(entity))
+        let editor = currentEditor(try rowTree(entity))
         lastRows = (entity, editor)
         return editor
     }

@@ -84,7 +84,7 @@ final class StateEditor {
 
     /// The state with every change in it.
     func finished() throws(EngineError) -> StoreState {
-        try settleIndexes()
+        try applyDeferredIndexes()
         var state = base
         state.number = number
         state.schema = schema
@@ -106,10 +106,10 @@ final class StateEditor {
     /// To be used at once: index entries that come later may wait.
     func editor(_ id: TreeID) throws(EngineError) -> TreeEditor {
         try settleIndex(id)
-        return settledEditor(id)
+        return currentEditor(id)
     }
 
-    func settledEditor(_ id: TreeID) -> TreeEditor {
+    func currentEditor(_ id: TreeID) -> TreeEditor {
         if let existing = editors[id] { return existing }
         let editor = TreeEditor(
             id: id,
@@ -175,7 +175,7 @@ final class StateEditor {
     }
 
     /// Brings the reference counts of blobs up to date. `places` knows the new ones.
-    func settleBlobs(places: [BlobReference: BlobEntry.Place]) throws(EngineError) {
+    func applyDeferredBlobs(places: [BlobReference: BlobEntry.Place]) throws(EngineError) {
         // Ascending, so that two replays build the same pages.
         for (reference, change) in blobChanges.sorted(by: { $0.key.digest < $1.key.digest })
         where change != 0 {
@@ -341,7 +341,7 @@ final class StateEditor {
         _ id: TreeID,
         isBehindAll: Bool = false
     ) throws(EngineError) {
-        let editor = settledEditor(id)
+        let editor = currentEditor(id)
         let base = baseTree(id)
         // What this transaction has changed already is not where the base state has it.
         let isCurrent = (isBehindAll || editor.changed == 0) && base.root.rows > 0
@@ -427,7 +427,7 @@ final class StateEditor {
     }
 
     /// Puts every index entry in place: the last thing before the commit takes the log.
-    func settleIndexes() throws(EngineError) {
+    func applyDeferredIndexes() throws(EngineError) {
         for id in pending.trees { try settleIndex(id) }
         for id in runs.keys.sorted() { try settleIndex(id) }
     }

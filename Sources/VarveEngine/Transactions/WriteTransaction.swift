@@ -80,7 +80,7 @@ public final class WriteTransaction {
     private func settled(_ tree: TreeID) throws(EngineError) -> Tree {
         if let failure { throw failure }
         do throws(EngineError) {
-            try settleRows()
+            try applyDeferredRows()
             return try editor.tree(tree)
         } catch {
             failure = failure ?? error
@@ -272,7 +272,7 @@ public final class WriteTransaction {
         guard waiting.bytes > options.sortBytesMax else { return }
         if let failure { throw failure }
         do throws(EngineError) {
-            try settleRows(isLast: false)
+            try applyDeferredRows(isLast: false)
         } catch {
             failure = error
             throw error
@@ -282,7 +282,7 @@ public final class WriteTransaction {
     /// Puts what waits in place, leaf by leaf.
     ///
     /// - Parameter isLast: false when as many are likely to come again, to the same leaves.
-    private func settleRows(isLast: Bool = true) throws(EngineError) {
+    private func applyDeferredRows(isLast: Bool = true) throws(EngineError) {
         if waiting.isEmpty { return }
         var rows = WaitingRows()
         swap(&rows, &waiting)
@@ -404,7 +404,7 @@ public final class WriteTransaction {
     private func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
         if let failure { throw failure }
         do throws(EngineError) {
-            try settleRows()
+            try applyDeferredRows()
             try body()
             try editor.spillIfLarge()
         } catch {
@@ -417,7 +417,7 @@ public final class WriteTransaction {
 
     /// No more changes: brings every tree up to date while the log is still the transaction's.
     func finishChanges() throws(EngineError) {
-        try change { () throws(EngineError) in try editor.settleIndexes() }
+        try change { () throws(EngineError) in try editor.applyDeferredIndexes() }
     }
 
     /// Puts an opening into the account of openings; as late as possible, like `finishChanges`.

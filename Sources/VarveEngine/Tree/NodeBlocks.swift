@@ -9,7 +9,7 @@
 //
 // Why: a store larger than its cache takes a block for each page that it reads, and frees the block
 // of a page that goes. Blocks of this size are beyond the fast paths of usual allocators, which
-// split and join them each time (docs/Performance.md, "Blocks of memory").
+// split and join them each time (docs/Performance-history.md, "Blocks of memory").
 
 internal import Synchronization
 

@@ -45,7 +45,7 @@ public struct TreeCursor {
     public mutating func seek(atOrAfter key: [UInt8]) throws(EngineError) -> Bool {
         guard try descend({ node in node.childIndex(for: key) }) else { return false }
         index = leaf?.lowerBound(key).index ?? 0
-        return try settleForward()
+        return try landForward()
     }
 
     /// Goes to the last entry whose key is below `key`; false when there is none.
@@ -53,7 +53,7 @@ public struct TreeCursor {
     public mutating func seek(before key: [UInt8]) throws(EngineError) -> Bool {
         guard try descend({ node in node.childIndex(for: key) }) else { return false }
         index = (leaf?.lowerBound(key).index ?? 0) - 1
-        return try settleBackward()
+        return try landBackward()
     }
 
     /// Goes to the entry that `position` entries precede; false when there are not that many.
@@ -80,14 +80,14 @@ public struct TreeCursor {
     public mutating func first() throws(EngineError) -> Bool {
         guard try descend({ _ in 0 }) else { return false }
         index = 0
-        return try settleForward()
+        return try landForward()
     }
 
     /// Goes to the last entry; false when the tree is empty.
     public mutating func last() throws(EngineError) -> Bool {
         guard try descend({ node in node.count - 1 }) else { return false }
         index = (leaf?.count ?? 0) - 1
-        return try settleBackward()
+        return try landBackward()
     }
 
     /// Goes to the next entry; false, and nowhere, behind the last one.
@@ -96,7 +96,7 @@ public struct TreeCursor {
         guard isOnEntry, let leaf else { return false }
         index += 1
         if index < leaf.count { return true }
-        return try settleForward()
+        return try landForward()
     }
 
     /// Goes to the entry before; false, and nowhere, in front of the first one.
@@ -105,7 +105,7 @@ public struct TreeCursor {
         guard isOnEntry else { return false }
         index -= 1
         if index >= 0 { return true }
-        return try settleBackward()
+        return try landBackward()
     }
 
     // MARK: The entry
@@ -200,7 +200,7 @@ public struct TreeCursor {
                     isOnEntry = false
                     return taken
                 }
-                _ = try settleForward()
+                _ = try landForward()
             } else {
                 if let end, node.compareKey(index, with: end) < 0 {
                     isOnEntry = false
@@ -210,7 +210,7 @@ public struct TreeCursor {
                 list.append(object)
                 taken += 1
                 index -= 1
-                _ = try settleBackward()
+                _ = try landBackward()
             }
         }
         return taken
@@ -256,7 +256,7 @@ public struct TreeCursor {
                 isOnEntry = false
                 return
             }
-            _ = try isForward ? settleForward() : settleBackward()
+            _ = try isForward ? landForward() : landBackward()
         }
     }
 
@@ -302,7 +302,7 @@ public struct TreeCursor {
     }
 
     /// Makes an index behind the leaf's last entry the first entry of the next leaf.
-    private mutating func settleForward() throws(EngineError) -> Bool {
+    private mutating func landForward() throws(EngineError) -> Bool {
         guard let leaf else { return false }
         if index < leaf.count {
             isOnEntry = true
@@ -318,7 +318,7 @@ public struct TreeCursor {
     }
 
     /// Makes an index in front of the leaf's first entry the last entry of the leaf before.
-    private mutating func settleBackward() throws(EngineError) -> Bool {
+    private mutating func landBackward() throws(EngineError) -> Bool {
         guard leaf != nil else { return false }
         if index >= 0 {
             isOnEntry = true
