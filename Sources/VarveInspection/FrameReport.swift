@@ -63,7 +63,9 @@ public struct FrameReport: Hashable, Sendable {
 extension StoreObserver {
     /// One frame decoded.
     ///
-    /// - Parameter limit: at most so many lines of operations or entries.
+    /// - Parameters:
+    ///   - place: where it begins in the file.
+    ///   - limit: at most so many lines of operations or entries.
     /// - Throws: `badRequest` when no frame begins there, with the frame that the place lies in.
     /// - Complexity: O(frames of the newest commit).
     public func frame(at place: UInt64, limit: Int = 20) throws(InspectionError) -> FrameReport {

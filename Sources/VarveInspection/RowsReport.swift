@@ -187,7 +187,9 @@ extension StoreObserver {
 
     /// One object: "Book:1042".
     ///
-    /// - Parameter related: how many objects of each relationship are named.
+    /// - Parameters:
+    ///   - name: entity and number.
+    ///   - related: how many objects of each relationship are named.
     /// - Throws: `badRequest`, `notFound`, `damaged`, `ioFailed`.
     public func object(_ name: String, related: Int = 20) throws(InspectionError) -> ObjectReport {
         let snapshot = try shown().snapshot

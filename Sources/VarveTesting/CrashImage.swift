@@ -176,7 +176,10 @@ extension SimulatedDisk.State {
     /// random), torn at sectors and at a byte, with garbage, with its length alone; names as a
     /// prefix and as subsets. Images without the new change came after the calls before it.
     ///
-    /// - Parameter most: images at most; which ones are left out is by chance.
+    /// - Parameters:
+    ///   - operation: the call; nil: none, the disk as it is.
+    ///   - most: images at most; which ones are left out is by chance.
+    ///   - random: what decides.
     public func crashImages(
         after operation: DiskOperation?,
         _ random: inout SeededRandom,

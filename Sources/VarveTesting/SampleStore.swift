@@ -73,7 +73,9 @@ public enum SampleStore {
     /// Three commits: "import" with all rows (large enough to be a TREE), then "edit" and "lend" as
     /// DELTAs.
     ///
-    /// - Parameter books: how many, at least 4; with 300 or more the trees have inner pages.
+    /// - Parameters:
+    ///   - location: where it goes.
+    ///   - books: how many, at least 4; with 300 or more the trees have inner pages.
     /// - Throws: what the store throws.
     public static func make(
         _ location: StoreLocation,

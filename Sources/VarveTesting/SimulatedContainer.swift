@@ -9,8 +9,8 @@ extension PersistentContainer {
     /// ```swift
     /// let disk = SimulatedDisk()
     /// let container = try PersistentContainer.openNow(on: disk, schema: AppSchema.self)
-    /// disk.setFault(SimulatedDisk.Fault(first: disk.calls + 1, code: SimulatedDisk.noSpace))
-    /// // context.save() now throws `diskFull`
+    /// disk.setFault(SimulatedDisk.Fault(first: disk.calls + 1))
+    /// // context.save() now throws `outcomeUnknown`
     /// ```
     ///
     /// - Throws: as `PersistentContainer.open`.

@@ -33,7 +33,9 @@ extension StoreObserver {
     /// Reads all of the commit's pages and values; of blob files only that they are there with
     /// their length.
     ///
-    /// - Parameter progress: as in `verify`.
+    /// - Parameters:
+    ///   - options: which commit, and how much memory.
+    ///   - progress: as in `verify`.
     /// - Throws: `damaged` when nothing can be kept, `badRequest` when the commit is not in the
     ///   file, `limit`, `cancelled`, `ioFailed`.
     /// - Complexity: O(bytes of the commit), and O(log) for what is damaged.
@@ -57,6 +59,7 @@ extension StoreObserver {
     ///
     /// - Parameters:
     ///   - location: where it goes; the name must be free.
+    ///   - options: as in `salvagePlan`.
     ///   - progress: as in `verify`; false ends it, and nothing is left.
     /// - Throws: `exists` when the name is taken, otherwise as `salvagePlan`.
     /// - Complexity: O(bytes of the commit + n log n for the entries of indexes + blobs).

@@ -20,6 +20,7 @@ extension StoreObserver {
     /// Checks the store.
     ///
     /// - Parameters:
+    ///   - level: how much is checked.
     ///   - memoryBytesMax: bytes that the list of damaged pages may take. The places of all pages
     ///     of one tree, some 16 bytes each, come on top.
     ///   - progress: called now and then with the bytes checked and the problems found so far;

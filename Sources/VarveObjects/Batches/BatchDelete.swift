@@ -13,7 +13,9 @@ extension ManagedObjectContext {
     /// and a `deny` that stands fails the batch. `prepareForDeletion` is not called. The request is
     /// answered by the newest commit; unsaved edits of this context do not count.
     ///
-    /// - Parameter rowsPerCommit: see `batchInsert`.
+    /// - Parameters:
+    ///   - request: which rows.
+    ///   - rowsPerCommit: see `batchInsert`.
     /// - Throws: `deleteDenied`, and what `fetch` and `batchInsert` throw.
     /// - Complexity: O(log n) per row, index entry and related row.
     @discardableResult

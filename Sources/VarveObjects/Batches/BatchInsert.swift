@@ -33,6 +33,7 @@ extension ManagedObjectContext {
     /// context stay as they are. The first row that fails ends the batch.
     ///
     /// - Parameters:
+    ///   - type: the entity.
     ///   - elements: taken one by one, while the rows are written.
     ///   - rowsPerCommit: nil makes the batch one commit: all or nothing. With a number other
     ///     writers get their turn after so many rows, and memory is bounded; after a failure

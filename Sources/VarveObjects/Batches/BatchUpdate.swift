@@ -12,6 +12,7 @@ extension ManagedObjectContext {
     /// change.
     ///
     /// - Parameters:
+    ///   - request: which rows.
     ///   - rowsPerCommit: see `batchInsert`.
     ///   - change: sets properties; it may read those of the row. Called in the order of object
     ///     IDs. It must not write to the store.

@@ -56,6 +56,7 @@ public final class PersistentContainer: Sendable {
     ///   - url: the store file. Its folder must exist; a blob folder and a lock file stand beside
     ///     it.
     ///   - schema: the app's entities.
+    ///   - options: how the store is opened, and how memory is used.
     /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,
     ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`,
     ///   `diskFull`.
