@@ -201,3 +201,21 @@ import VarveObjects
         try container.closeNow()
     }
 }
+
+extension ClosingTests {
+    /// The bytes that a sequence has still to bring come from the store too.
+    @Test func aBlobThatIsBeingReadEndsWithItsStore() async throws {
+        let container = try memory()
+        let context = container.newContext()
+        let picture = Picture(in: context)
+        let bytes = Data(repeating: 7, count: 5_000)
+        picture.data = try context.makeBlob(bytes, for: Picture.columns.data)
+        try context.save()
+        let blob = try #require(picture.data)
+        var chunks = blob.chunks(of: 1_000).makeAsyncIterator()
+        #expect(try await chunks.next()?.count == 1_000)
+        try container.closeNow()
+        let error = await #expect(throws: StoreError.self) { _ = try await chunks.next() }
+        #expect(error?.code == .closed)
+    }
+}

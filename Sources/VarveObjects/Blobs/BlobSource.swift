@@ -47,6 +47,7 @@ struct BlobSource: Sendable {
     func reading(
         _ body: () throws(EngineError) -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
+        try container.checkOpen()
         do throws(EngineError) {
             let bytes = try body()
             container.counters.blobBytesRead.add(bytes.count, ordering: .relaxed)
@@ -57,6 +58,7 @@ struct BlobSource: Sendable {
     }
 
     func reading(byteCount: Int, _ body: () throws(EngineError) -> Void) throws(StoreError) {
+        try container.checkOpen()
         do throws(EngineError) {
             try body()
             container.counters.blobBytesRead.add(byteCount, ordering: .relaxed)

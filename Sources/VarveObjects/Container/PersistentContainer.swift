@@ -429,7 +429,8 @@ public final class PersistentContainer: Sendable {
         guard model.name == Entity.entityName else {
             throw StoreError.wrongEntity(id.objectID, Entity.entityName)
         }
-        return model
+        // The name may be another class's: objects are made of the class that is listed.
+        return try self.model(of: Entity.self)
     }
 
     func check(_ id: ManagedObjectID) throws(StoreError) -> EntityModel {

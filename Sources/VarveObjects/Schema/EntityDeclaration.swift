@@ -51,9 +51,15 @@ enum EntityDeclaration {
         var inverses: [[String]: String] = [:]
         for type in types {
             for property in properties(of: type) {
-                guard let relationship = property.relationshipDefinition,
-                    let inverse = relationship.inverse
-                else { continue }
+                guard let relationship = property.relationshipDefinition else { continue }
+                if !isListed(relationship.target, in: types) {
+                    problems.append(
+                        "\(type.entityName).\(property.name) leads to a class called "
+                            + "\(relationship.target.entityName) that is not the one that the "
+                            + "schema lists"
+                    )
+                }
+                guard let inverse = relationship.inverse else { continue }
                 let target = relationship.target.entityName
                 let here = [type.entityName, property.name]
                 let back = [target, inverse]
@@ -156,6 +162,15 @@ enum EntityDeclaration {
         while clock.now < moved {}
         for _ in 0..<64 where make() != first { return make }
         return nil
+    }
+
+    /// False for another class with the name of a listed one, as of an older version.
+    private static func isListed(
+        _ target: any ManagedObject.Type,
+        in types: [any ManagedObject.Type]
+    ) -> Bool {
+        let namesakes = types.filter { $0.entityName == target.entityName }
+        return namesakes.isEmpty || namesakes.contains { $0 == target }
     }
 
     private static func invalid(_ problems: [String]) -> StoreError {
