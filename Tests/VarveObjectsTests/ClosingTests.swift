@@ -218,4 +218,36 @@ extension ClosingTests {
         let error = await #expect(throws: StoreError.self) { _ = try await chunks.next() }
         #expect(error?.code == .closed)
     }
+
+    @Test func whatBeginsBehindACloseSaysSo() throws {
+        let failures = Shared(0)
+        let container = try memory(
+            ContainerOptions(onReadFailure: { _ in failures.withLock { $0 += 1 } })
+        )
+        let context = container.newContext()
+        #expect(try context.count(Item.all) == 0)
+        var writer = try context.makeBlob()
+        try writer.append(Data(repeating: 1, count: 10))
+        try container.closeNow()
+        #expect(code { try context.save() } == .closed)
+        #expect(code { _ = try context.makeBlob() } == .closed)
+        #expect(code { try writer.append(Data(repeating: 1, count: 10)) } == .closed)
+        do {
+            _ = try writer.finish()
+            Issue.record("a blob was written into a closed store")
+        } catch StoreError.Code.closed {}
+        #expect(context.readFailures.isEmpty && failures.withLock { $0 } == 0)
+    }
+
+    @Test @MainActor func aClosedContainerGoesThoughItsViewContextWasUsed() async throws {
+        weak var gone: PersistentContainer?
+        do {
+            let container = try memory()
+            gone = container
+            #expect(try container.viewContext.count(Item.all) == 0)
+            try container.closeNow()
+        }
+        for _ in 0..<1_000 where gone != nil { await Task.yield() }
+        #expect(gone == nil)
+    }
 }

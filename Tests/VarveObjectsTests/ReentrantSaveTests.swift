@@ -36,7 +36,48 @@ private final class Stranger: ManagedObject {
 @available(*, unavailable, message: "pass the id or a snapshot")
 extension Stranger: Sendable {}
 
+/// Edits itself while it is checked.
+private final class Meddler: ManagedObject {
+    static let entityName = "Meddler"
+    struct Columns: Sendable { let name = Column<Meddler, String>("name", default: "") }
+    static let columns = Columns()
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
+    init(storage: consuming ObjectStorage) { self.storage = storage }
+    var name: String {
+        get { storedValue(Self.columns.name, \.name) }
+        set { setStoredValue(newValue, Self.columns.name, \.name) }
+    }
+    func validate(_ report: inout ValidationReport) { if name == "meddle" { name = "changed" } }
+}
+@available(*, unavailable, message: "pass the id or a snapshot")
+extension Meddler: Sendable {}
+
+private enum MeddlerSchema: VersionedSchema {
+    static let version = 1
+    static var entities: [any ManagedObject.Type] { [Meddler.self] }
+}
+
 @Suite(.verified) struct ReentrantSaveTests {
+    @Test func validateEditsNothingInABatchEither() throws {
+        let container = try PersistentContainer.inMemory(schema: MeddlerSchema.self)
+        let context = container.newContext()
+        try context.batchInsert(Meddler.self, count: 1) { row, _ in row.name = "quiet" }
+        #expect(
+            code {
+                _ = try context.batchInsert(Meddler.self, count: 1) { row, _ in
+                    row.name = "meddle"
+                }
+            } == .reentrantSave
+        )
+        #expect(
+            code { _ = try context.batchUpdate(Meddler.all) { row in row.name = "meddle" } }
+                == .reentrantSave
+        )
+        #expect(!context.hasChanges && context.refusedEdits.isEmpty)
+        #expect(try context.fetch(Meddler.all).map(\.name) == ["quiet"])
+        try context.save()
+    }
+
     /// Each way to write, from a closure that has the writer lock.
     private func everyWayToWrite(
         _ container: PersistentContainer,

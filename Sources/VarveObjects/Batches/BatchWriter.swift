@@ -263,13 +263,22 @@ final class BatchWriter<Entity: ManagedObject> {
         object.storage.row = row.old
         object.storage.edits = edits
         var report = ValidationReport(entity: model.name, object: row.id.objectID)
+        // As in a save: it may look, and edit nothing.
+        let (phase, refused) = (context.phase, context.refusals.count)
+        context.phase = .writing
         object.validate(&report)
+        context.phase = phase
         // It was never counted, so its end must not be either.
         object.storage.row = nil
         object.storage.edits = nil
         object.storage.related = nil
         object.storage.state = .invalid
         validates = !report.isByDefault
+        if context.refusals.count > refused {
+            let error = context.refusals[refused].edit.error
+            context.refusals.removeSubrange(refused...)
+            throw error
+        }
         guard let first = report.failures.first else { return }
         throw StoreError(
             .invalid,

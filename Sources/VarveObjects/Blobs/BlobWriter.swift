@@ -23,18 +23,18 @@ public struct BlobWriter: ~Copyable {
     public var length: Int { Int(clamping: writer.length) }
 
     /// Adds bytes at the end.
-    /// - Throws: `diskFull`, `ioFailed`.
+    /// - Throws: `closed`, `diskFull`, `ioFailed`.
     public mutating func append(_ data: Data) throws { try append(contentsOf: [UInt8](data)) }
 
     /// Adds bytes at the end.
-    /// - Throws: `diskFull`, `ioFailed`.
+    /// - Throws: `closed`, `diskFull`, `ioFailed`.
     public mutating func append(contentsOf bytes: [UInt8]) throws {
         try translating { () throws(EngineError) in try writer.append(bytes) }
     }
 
     /// Ends the blob: its bytes are written and synced. Assign it to a property and save; otherwise
     /// it is removed when the last handle goes.
-    /// - Throws: `diskFull`, `ioFailed`.
+    /// - Throws: `closed`, `diskFull`, `ioFailed`.
     public consuming func finish() throws -> Blob {
         let pending = try translating { () throws(EngineError) in try writer.finish() }
         return Blob(
@@ -46,6 +46,8 @@ public struct BlobWriter: ~Copyable {
     private func translating<Value>(
         _ body: () throws(EngineError) -> Value
     ) throws(StoreError) -> Value {
+        // Others may have the store by now.
+        try container.checkOpen()
         do throws(EngineError) {
             return try body()
         } catch {
@@ -59,6 +61,7 @@ extension ManagedObjectContext {
     /// with another limit than the default use `makeBlob(for:)`.
     /// - Throws: `readOnly`, `closed`.
     public func makeBlob(externalLimit: Int = 102_400) throws -> BlobWriter {
+        try container.checkOpen()
         do throws(EngineError) {
             return BlobWriter(
                 try container.store.engine.makeBlobWriter(externalLimit: externalLimit),

@@ -218,14 +218,16 @@ public final class PersistentContainer: Sendable {
 
     /// Like `close`, and waits for it.
     public func closeNow(discardingEdits: Bool = false) throws {
+        try translating { () throws(RecordError) in try store.checkNotInBody() }
         if isClosed { return }
         if !discardingEdits { try checkNothingIsUnsaved() }
-        try translating { () throws(RecordError) in try store.checkNotInBody() }
         if closed.exchange(true, ordering: .acquiringAndReleasing) { return }
         observation.withLock { observation in
             observation?.cancel()
             observation = nil
         }
+        // The view context holds its container: without it, neither is held by the other.
+        Task { @MainActor in storedViewContext = nil }
         try translating { () throws(RecordError) in try store.close() }
     }
 
@@ -268,8 +270,8 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Contexts
 
-    /// The context for views. It lives as long as the container, tells observers of its objects,
-    /// and follows the commits of other contexts.
+    /// The context for views. The container keeps it until it is closed. It tells observers of its
+    /// objects, and follows the commits of other contexts.
     ///
     /// It moves to a commit as soon as the main actor has time: code on the main actor that has
     /// just saved another context sees the old values until it suspends, or until it calls
@@ -283,7 +285,7 @@ public final class PersistentContainer: Sendable {
             observes: true
         )
         context.automaticallyMergesChanges = options.viewContextMergesAutomatically
-        storedViewContext = context
+        if !isClosed { storedViewContext = context }
         return context
     }
 

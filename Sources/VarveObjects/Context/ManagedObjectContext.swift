@@ -56,6 +56,10 @@ public final class ManagedObjectContext {
     var keptValues: [ObjectID: KeptValues] = [:]
     /// The commit that a save leaves, while it settles.
     @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
+    /// Grows whenever all edits are given up: an edit under way, whose observer did that, sees it.
+    var withdrawals = 0
+    /// Edits of relationships under way: what is done of them yet may look like nothing.
+    var editsUnderWay = 0
     /// Marked as deleted; their rules have not run yet.
     var deletesToProcess: [ObjectID] = []
     var pendingBlobs: [BlobReference: Blob] = [:]

@@ -171,6 +171,8 @@ extension ManagedObjectContext {
             object.storage.observation?.announce(object, slots, isBefore: true)
             replaceRow(row, of: object)
             object.storage.state.subtract([.gone, .ended])
+            // Others brought it back: it may be deleted once more.
+            alsoDeleted.remove(id)
             object.storage.observation?.announce(object, slots, isBefore: false)
         }
     }

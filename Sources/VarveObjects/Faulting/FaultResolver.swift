@@ -58,6 +58,7 @@ extension ManagedObjectContext {
         }
         object.storage.row = row
         object.storage.state.subtract([.gone, .ended])
+        if !alsoDeleted.isEmpty { alsoDeleted.remove(object.storage.object) }
         container.counters.realised.add(1, ordering: .relaxed)
         if !failures.isEmpty { failures[object.storage.object] = nil }
         object.awakeFromFetch()
@@ -150,6 +151,8 @@ extension ManagedObjectContext {
         }
         object.storage.observation?.announce(object, [slot], isBefore: true)
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
+        // Its observer may have taken it out of the context.
+        if object.storage.state.contains(.invalid) { return }
         if unchanged {
             guard let edits = object.storage.edits, edits.values[slot] != nil else { return }
             edits.values[slot] = nil

@@ -47,9 +47,17 @@ extension ManagedObjectContext {
     /// back. Reads nothing.
     public func rollback() {
         if phase == .writing { return }
+        // Observers are the app's code, which may edit more: they are told first, then all goes.
+        let told = changed.sorted { $0.key < $1.key }.map(\.value)
+        let lists = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
+        for object in told { object.storage.observation?.announce(object, nil, isBefore: true) }
+        for key in lists {
+            guard let owner = registered(key.owner) else { continue }
+            owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
+        }
+        withdrawals += 1
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
         for object in objects {
-            object.storage.observation?.announce(object, nil, isBefore: true)
             object.storage.edits = nil
             if object.isInserted {
                 invalidate(object)
@@ -57,7 +65,6 @@ extension ManagedObjectContext {
                 object.storage.state.subtract([.updated, .deleted])
             }
         }
-        let watched = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
         changed = [:]
         forgetJournal()
         deletesToProcess = []
@@ -66,14 +73,11 @@ extension ManagedObjectContext {
         failureList = []
         listedFailures = []
         failures = [:]
-        for key in watched {
+        for key in lists {
             guard let owner = registered(key.owner) else { continue }
-            owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
             owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
         }
-        for object in objects {
-            object.storage.observation?.announce(object, nil, isBefore: false)
-        }
+        for object in told { object.storage.observation?.announce(object, nil, isBefore: false) }
     }
 
     /// Forgets everything: all objects of the context become invalid, edits are dropped, and the

@@ -124,7 +124,10 @@ extension ManagedObjectContext: GraphState {
     ) throws(StoreError) {
         let key = ToManyKey(owner: id, slot: slot)
         let object = registered(id)
-        if let object { object.storage.observation?.announce(object, [slot], isBefore: true) }
+        if let object {
+            object.storage.observation?.announce(object, [slot], isBefore: true)
+            if object.storage.state.contains(.invalid) { return }
+        }
         let known = toManyEdits[key]
         let edit = known ?? ToManyEdit(owner: id, model: model, slot: slot)
         try change(edit)
@@ -181,11 +184,19 @@ extension ManagedObjectContext: GraphState {
     func submit(_ intent: Intent, _ object: any ManagedObject) {
         if !lostTargets.isEmpty { forgetLost(intent) }
         journal.append(intent)
-        do throws(StoreError) {
-            try apply(intent)
-        } catch {
+        let before = withdrawals
+        var failure: StoreError?
+        editsUnderWay += 1
+        do throws(StoreError) { try apply(intent) } catch { failure = error }
+        editsUnderWay -= 1
+        guard withdrawals == before else {
+            // An observer rolled back, or reset the context, in the middle: nothing of it stays.
+            replay()
+            return
+        }
+        if let failure {
             journal.removeLast()
-            note(error, object)
+            note(failure, object)
             replay()
             return
         }
@@ -226,7 +237,9 @@ extension ManagedObjectContext: GraphState {
 
     /// Without any difference from the commit there is nothing to remember.
     func forgetIfNothingIsLeft() {
-        guard changed.isEmpty, toManyEdits.isEmpty, lostTargets.isEmpty else { return }
+        guard changed.isEmpty, toManyEdits.isEmpty, lostTargets.isEmpty, editsUnderWay == 0 else {
+            return
+        }
         forgetJournal()
         if !pendingBlobs.isEmpty { pendingBlobs = [:] }
     }

@@ -152,6 +152,14 @@ public import VarveRecords
     }
 
     var isEmpty: Bool { values.allSatisfy { $0 == nil } }
+
+    /// Takes out what was saved meanwhile; by slot.
+    func forget(_ saved: [StoredValue?]) {
+        for (slot, value) in saved.enumerated() {
+            guard let value, let edited = values[slot], edited.isSame(as: value) else { continue }
+            values[slot] = nil
+        }
+    }
 }
 
 /// The members of a to-many relationship, as one commit has them.

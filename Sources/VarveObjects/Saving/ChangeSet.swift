@@ -40,6 +40,7 @@ extension ManagedObjectContext {
 
     /// Throws when the store may not be written.
     func checkWritable() throws(StoreError) {
+        try container.checkOpen()
         if container.options.isReadOnly {
             throw StoreError(
                 .readOnly,

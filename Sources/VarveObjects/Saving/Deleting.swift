@@ -40,9 +40,11 @@ extension ManagedObjectContext {
             }
         }
         object.storage.observation?.announce(object, nil, isBefore: true)
+        defer { object.storage.observation?.announce(object, nil, isBefore: false) }
+        // Its observer may have taken it out of the context, or saved its deletion.
+        guard object.storage.state.isDisjoint(with: [.gone, .invalid]) else { return false }
         object.storage.state.insert(.deleted)
         noteChanged(object, object.storage.object)
-        object.storage.observation?.announce(object, nil, isBefore: false)
         return true
     }
 

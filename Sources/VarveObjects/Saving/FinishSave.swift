@@ -68,9 +68,10 @@ extension ManagedObjectContext {
         // Rows that are gone still have their large values there.
         leaving = snapshot
         defer { leaving = nil }
+        let saved = written.map { $0.storage.edits?.values ?? [] }
         move(to: newest, except: own)
         let mayBeGone = plan.graph != nil || newest.number != commit
-        var waiting = dropOldRows(of: &written, newest, mayBeGone)
+        var waiting = dropOldRows(of: &written, saved, newest, mayBeGone)
         for object in objects { object.didSave() }
         objects = []
         if let leaving {
@@ -98,16 +99,20 @@ extension ManagedObjectContext {
     /// deleted since keeps its last values. Returns those that had values in memory.
     private func dropOldRows(
         of written: inout [any ManagedObject],
+        _ saved: [[StoredValue?]],
         _ newest: RecordSnapshot,
         _ mayBeGone: Bool
     ) -> [Waiting] {
         var waiting: [Waiting] = []
-        for object in written {
+        for (object, values) in zip(written, saved) {
             let (model, id) = (object.storage.model, object.storage.object)
+            // Code of the app that the merge ran may have edited it again.
+            let isEdited = !changed.isEmpty && changed[id] != nil
+            if isEdited, let edits = object.storage.edits { edits.forget(values) }
             if mayBeGone,
                 (try? newest.exists(model.record.id, id)) == false
             {
-                object.storage.edits = nil
+                if !isEdited { object.storage.edits = nil }
                 object.storage.state.insert(.gone)
                 continue
             }
@@ -118,7 +123,7 @@ extension ManagedObjectContext {
             } else if object.storage.edits == nil {
                 continue
             }
-            object.storage.edits = nil
+            if !isEdited { object.storage.edits = nil }
             waiting.append((id, model))
         }
         written = []

@@ -39,6 +39,7 @@ extension ManagedObjectContext {
         defer { phase = .idle }
         // 2. applyDeleteRules: cascade, nullify and `willSave`, until nothing is added.
         applyDeleteRules()
+        try container.checkOpen()
         // 3. gatherChanges: inserted, changed, deleted objects, sorted; failed reads are said.
         var changes = try gatherChanges()
         if changes.isEmpty {

@@ -60,15 +60,18 @@ struct GraphForecast {
             }
         }
         let newer = written.filter(isNewer)
-        mustConflict = !newer.isEmpty || !homeless.isEmpty || !lost.isEmpty
-        reason =
-            "rows \(newer.sorted()), deleted \(homeless.sorted()), lost "
-            + "\(lost.map { "#\($0.id).\($0.name) -> #\($0.target)" })"
         var named: Set<Int> = []
         var uncertain = false
         for edit in editor.edits {
             guard let subject = edit.subject else { continue }
             named.insert(subject.id)
+            // Its column was set, by itself or by the list that it is in, and others deleted it.
+            if newest.objects[subject.id] == nil,
+                let base = editor.base.objects[subject.id],
+                let now = shown.objects[subject.id], !now.isDead, !base.sameRow(as: now)
+            {
+                homeless.insert(subject.id)
+            }
             if case .relate(_, _, let target?) = edit { named.insert(target) }
             if isNewer(subject.id),
                 editor.base.objects[subject.id]?.ones[subject.name]
@@ -77,6 +80,10 @@ struct GraphForecast {
                 uncertain = true
             }
         }
+        mustConflict = !newer.isEmpty || !homeless.isEmpty || !lost.isEmpty
+        reason =
+            "rows \(newer.sorted()), deleted \(homeless.sorted()), lost "
+            + "\(lost.map { "#\($0.id).\($0.name) -> #\($0.target)" })"
         isUncertain = uncertain
         mayConflict = mustConflict || uncertain || named.contains(where: isNewer)
     }

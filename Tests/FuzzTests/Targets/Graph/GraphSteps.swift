@@ -357,6 +357,8 @@ extension GraphWorld {
         }
         editor.base = newest
         editor.commit = commit
+        // What others brought back is there to be deleted once more.
+        editor.endedByBoth = editor.endedByBoth.filter { newest.objects[$0] == nil }
     }
 
     private func rollback(_ editor: GraphEditor) {

@@ -44,6 +44,8 @@ final class GraphEditor {
 
     /// Whether the steps on the way count, not only the last word about a relationship.
     private var hasHistory = false
+    /// Edits before this one stand: a later word takes no place of theirs.
+    private var barrier = 0
 
     /// Adds an edit. A to-one that has its stored value again was never set, as long as nothing
     /// stands on the steps between.
@@ -54,7 +56,15 @@ final class GraphEditor {
         else {
             hasHistory = true
             edits.append(edit)
+            barrier = edits.count
             return
+        }
+        // Only the last word counts.
+        if let earlier = edits.lastIndex(where: { other in
+            if case .relate(id, name, _) = other { return true }
+            return false
+        }), earlier >= barrier {
+            edits.remove(at: earlier)
         }
         if !hasHistory, shown.objects[id]?.isNew == false, base.objects[id]?.ones[name] == target {
             removeEdits { $0.subject.map { $0 == (id, name) } ?? false }
@@ -67,6 +77,7 @@ final class GraphEditor {
     func removeEdits(_ isOut: (ModelEdit) -> Bool) {
         edits.removeAll(where: isOut)
         hasHistory = true
+        barrier = edits.count
     }
 
     func process() {
@@ -83,6 +94,7 @@ final class GraphEditor {
             edits = edits.compactMap { $0.without(gone) }
             hasHistory = true
             edits += reached.keys.sorted().map { .delete($0) }
+            barrier = edits.count
         }
         for (id, _) in attributes where shown.objects[id]?.isDead == true { attributes[id] = nil }
         simplify()
@@ -90,7 +102,8 @@ final class GraphEditor {
 
     /// Edits that came to nothing are none.
     func simplify() {
-        guard attributes.isEmpty, marked.isEmpty, !edits.isEmpty else { return }
+        guard attributes.isEmpty, marked.isEmpty else { return }
+        if edits.isEmpty { return forget() }
         let shown = shown
         if shown.sameAs(base), shown.lost.isEmpty, shown.homeless.isEmpty { forget() }
     }
@@ -102,6 +115,7 @@ final class GraphEditor {
         isWild = false
         endedByBoth = []
         hasHistory = false
+        barrier = 0
     }
 
     var hasEdits: Bool { !edits.isEmpty || !attributes.isEmpty || !marked.isEmpty }
