@@ -352,7 +352,7 @@ public final class PersistentContainer: Sendable {
 
     // MARK: For contexts
 
-    private var isClosed: Bool { closing.withLock { $0.isClosed } }
+    var isClosed: Bool { closing.withLock { $0.isClosed } }
 
     func newestSnapshot(for owner: PinOwner) throws(StoreError) -> RecordSnapshot {
         guard !isClosed else {
