@@ -115,8 +115,8 @@ let package = Package(
         .testTarget(
             name: "VarveObjectsTests",
             dependencies: [
-                "StoreReferee", "VarveTesting", "VarveObjects", "VarveRecords", "VarveEngine",
-                "VarveBase",
+                "StoreReferee", "VarveTesting", "VarveInspection", "VarveObjects", "VarveRecords",
+                "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
             ]
         ),
         // Those of the macros' plugin: tools/macro-tests.

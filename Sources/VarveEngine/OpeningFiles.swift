@@ -117,31 +117,29 @@ extension Engine {
             let bytes = try io { () throws(IOError) in
                 try file.read(at: FileOffset(UInt64(copy)), count: FileHeader.length)
             }
+            let header: FileHeader
             do throws(FormatError) {
-                let header = try FileHeader(decoding: bytes)
-                let needs =
-                    isReadOnly
-                    ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
-                guard needs <= FileHeader.currentVersion else {
-                    throw FormatError(
-                        place: name,
-                        field: "version",
-                        found: "\(needs)",
-                        expected: "at most \(FileHeader.currentVersion)"
-                    )
-                }
-                return header
+                header = try FileHeader(decoding: bytes)
             } catch {
-                if error.field == "version" {
-                    throw EngineError(
-                        .formatTooNew,
-                        "\(name) needs format version \(error.found); this library knows "
-                            + "\(FileHeader.currentVersion)",
-                        cause: error
-                    )
-                }
                 failure = failure ?? error
+                continue
             }
+            let needs =
+                isReadOnly ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
+            if needs <= FileHeader.currentVersion { return header }
+            let mayBeRead = header.readerNeeds <= FileHeader.currentVersion
+            throw EngineError(
+                .formatTooNew,
+                "\(name) needs format version \(needs); this library knows "
+                    + "\(FileHeader.currentVersion)"
+                    + (mayBeRead ? "; it can be opened for reading" : ""),
+                cause: FormatError(
+                    place: name,
+                    field: "version",
+                    found: "\(needs)",
+                    expected: "at most \(FileHeader.currentVersion)"
+                )
+            )
         }
         let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
         throw EngineError(

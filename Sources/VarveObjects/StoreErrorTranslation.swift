@@ -168,7 +168,11 @@ extension StoreError {
         case .notAStore:
             return make(.notAStore, "Check the path: the file there is left as it is.")
         case .formatTooNew:
-            return make(.formatTooNew, "Update the app: a newer version wrote this store.")
+            return make(
+                .formatTooNew,
+                "Update the app: a newer version wrote this store, and it is as it was. Where the "
+                    + "message says so, isReadOnly reads it until then."
+            )
         case .missing:
             return make(
                 .ioFailed,
@@ -176,21 +180,11 @@ extension StoreError {
             )
         case .missingDirectory:
             return make(.missingFolder, "Make the folder first, or choose one that exists.")
-        case .busy:
-            return make(
-                .busy,
-                "Another process writes to the store: try again when it is done, or open it "
-                    + "read-only."
-            )
+        case .busy: return make(.busy, whenItFails(error.code, isOpening))
         case .damaged, .newestCommitDamaged:
             return make(.damaged, verify(store))
-        case .ioFailed:
-            return make(
-                .ioFailed,
-                isOpening ? "Check the disk and the path." : "Edits stand; save again."
-            )
-        case .noSpace:
-            return make(.diskFull, "Make room on the disk. Edits stand; save again.")
+        case .ioFailed: return make(.ioFailed, whenItFails(error.code, isOpening))
+        case .noSpace: return make(.diskFull, whenItFails(error.code, isOpening))
         case .permission:
             return make(
                 .permissionDenied,
@@ -202,15 +196,15 @@ extension StoreError {
         case .outcomeUnknown:
             return make(
                 .outcomeUnknown,
-                "Open the store again and call outcome(of:) with this error's commit; until then "
-                    + "it can be read.",
+                "Close the store, open it again, and call outcome(of:) with this error's commit: "
+                    + "it tells whether the save is there. Until then the store can be read.",
                 outcome: .unknown
             )
         case .poisoned:
             return make(
                 .outcomeUnknown,
-                "Open the store again to write and to learn what is on disk; until then it can be "
-                    + "read."
+                "Close the store and open it again to write, and to learn what became of the "
+                    + "save that failed first. Until then the store can be read."
             )
         case .closed: return make(.closed, nil)
         case .reentrant:
@@ -219,18 +213,14 @@ extension StoreError {
         case .invalid: return make(.invalidRequest, nil)
         case .objectMissing: return make(.objectNotFound, nil)
         case .cancelled: return make(.invalidRequest, nil)
-        case .notRetained:
-            return make(
-                .invalidRequest,
-                "Ask for a commit inside the span, or keep more with the option retention."
-            )
+        case .notRetained: return make(.invalidRequest, nil)
         case .blobMissing:
-            return make(.blobMissing, verify(store))
+            return make(.blobMissing, setAnew(store))
         case .blobSwept:
             return make(
                 .blobSwept,
-                "Open the store again to read what is there now. To follow the process that "
-                    + "writes, let this one make the lock file beside the store."
+                "Open the store again: it then reads what is there now, and follows the process "
+                    + "that writes if the file \(store)-lock is there or can be made."
             )
         case .storeGone:
             return make(
@@ -239,7 +229,7 @@ extension StoreError {
                     + "another store. Then close this one, and open the store that is wanted."
             )
         case .blobDamaged:
-            return make(.blobDamaged, verify(store))
+            return make(.blobDamaged, setAnew(store))
         }
     }
 
@@ -251,7 +241,30 @@ extension StoreError {
         )
     }
 
+    /// What is done again: opening, or what was wanted of an open store.
+    private static func whenItFails(_ code: EngineError.Code, _ isOpening: Bool) -> String {
+        switch (code, isOpening) {
+        case (.busy, true):
+            "Somebody else writes to the store: open the store again when that is done, or now "
+                + "with isReadOnly to read."
+        case (.busy, false):
+            "Somebody else writes to the store. Edits stand: save again when that is done."
+        case (.noSpace, true):
+            "Make room on the disk, then open the store again, or with isReadOnly to read."
+        case (.noSpace, false): "Make room on the disk, then do it again: edits stand."
+        case (_, true): "Check the disk and the path, then open the store again."
+        case (_, false): "Try again. Edits stand, and what could not be read is read anew."
+        }
+    }
+
     private static func verify(_ store: String) -> String {
-        "Keep a copy of the file; run: varve verify \(store)"
+        "Keep a copy of the store, its file and its folder of blobs. varve verify \(store) says "
+            + "what is damaged, and varve recover \(store) OUT writes the rest into a new store."
+    }
+
+    /// For the bytes of a blob.
+    static func setAnew(_ store: String) -> String {
+        "Set the property anew, or put the blob's file back from a copy of the store. "
+            + "varve verify \(store) --full names the blobs and their objects."
     }
 }

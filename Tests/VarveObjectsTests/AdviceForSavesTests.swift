@@ -267,6 +267,19 @@ func advised(
         #expect(try fresh.fetch(Account.all).map(\.name) == ["second"])
     }
 
+    @Test func duplicatesThatAreIgnored() throws {
+        let container = try memory()
+        let context = container.newContext()
+        for name in ["first", "second"] {
+            let account = Account(in: context)
+            (account.email, account.name) = ("\(name)@example.org", name)
+            (account.code, account.visits) = (7, 1)
+            try context.save()
+        }
+        let fresh = container.newContext()
+        #expect(try fresh.fetch(Account.all).map(\.name) == ["first"])
+    }
+
     // MARK: Refused edits
 
     @Test func refusedEdits() throws {

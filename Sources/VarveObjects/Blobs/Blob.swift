@@ -94,7 +94,7 @@ public struct Blob: Sendable {
             .blobMissing,
             "the store has no such blob",
             place: .init(store: store),
-            suggestion: store.map { "Run: varve verify \($0)" }
+            suggestion: store.map(StoreError.setAnew)
         )
     }
 }

@@ -31,6 +31,8 @@ public struct ContainerOptions: Sendable {
     public var viewContextMergesAutomatically: Bool
     /// Told about each implicit read that failed, on the thread of the context.
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
+    /// How long a save waits for another process to end its turn: tests wait less.
+    package var turnMilliseconds: Int?
     /// What tests of tests leave out (docs/Testing.md).
     package var plantedBugs: Set<PlantedObjectBug> = []
 

@@ -151,6 +151,7 @@ public final class PersistentContainer: Sendable {
         }
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
+        if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }
         let store: RecordStore
         do throws(RecordError) {
             store = try RecordStore.open(location, schema: description, options: records)
@@ -388,7 +389,7 @@ public final class PersistentContainer: Sendable {
 
     // MARK: For contexts
 
-    private var isClosed: Bool { closed.load(ordering: .acquiring) }
+    var isClosed: Bool { closed.load(ordering: .acquiring) }
 
     /// Before each read of the store: what was read before may be looked at still.
     func checkOpen() throws(StoreError) {

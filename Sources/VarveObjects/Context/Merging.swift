@@ -3,6 +3,8 @@
 // Invariants
 // - Faults stay faults: only filled objects whose row changed get a new row.
 // - Unsaved edits survive; the row beneath them is replaced.
+// - No object shows a row of a commit that the context has left: one whose new row cannot be read
+//   is a fault, and its next read tries again.
 // - A registered fault whose row is deleted is filled from the old commit before the context leaves
 //   it.
 
@@ -61,7 +63,7 @@ extension ManagedObjectContext {
         let watched = livingObjectsWithObservedLists()
         snapshot = newer
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
-            replaceRows(entity, ids, from: newer)
+            replaceRows(entity, ids, from: newer, older)
         }
         // 3. Edits of relationships mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
@@ -149,32 +151,61 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
-    private func replaceRows(_ entity: EntityID, _ ids: [ObjectID], from newer: RecordSnapshot) {
-        let rows: [CachedRow?]
+    private func replaceRows(
+        _ entity: EntityID,
+        _ ids: [ObjectID],
+        from newer: RecordSnapshot,
+        _ older: RecordSnapshot
+    ) {
         do throws(StoreError) {
-            rows = try container.translating { () throws(RecordError) in
+            let rows = try container.translating { () throws(RecordError) in
                 try newer.rows(entity, ids, pin: true)
             }
+            for (id, row) in zip(ids, rows) { replaceRow(row, of: id, older) }
         } catch {
-            note(error, nil)
+            // One page that cannot be read costs the others nothing.
+            for id in ids { replaceRow(entity, id, from: newer, older) }
+        }
+    }
+
+    private func replaceRow(
+        _ entity: EntityID,
+        _ id: ObjectID,
+        from newer: RecordSnapshot,
+        _ older: RecordSnapshot
+    ) {
+        do throws(StoreError) {
+            let row = try container.translating { () throws(RecordError) in
+                try newer.row(entity, id, pin: true)
+            }
+            replaceRow(row, of: id, older)
+        } catch {
+            guard let object = registered(id), object.storage.row != nil else { return }
+            object.storage.state.subtract([.gone, .ended])
+            turnIntoFault(object)
+            note(error, object)
+        }
+    }
+
+    /// Gives a filled object the pinned row of the newer commit. Nil: it is gone there, which could
+    /// not be read before.
+    private func replaceRow(_ row: CachedRow?, of id: ObjectID, _ older: RecordSnapshot) {
+        let object = registered(id)
+        guard let row else {
+            if let object, object.storage.row != nil { loseRow(of: object, older) }
             return
         }
-        for (id, row) in zip(ids, rows) {
-            guard let row else { continue }
-            guard let object = registered(id), let old = object.storage.row,
-                old.version != row.version
-            else {
-                container.store.rowCache.unpin(row)
-                continue
-            }
-            let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
-            object.storage.observation?.announce(object, slots, isBefore: true)
-            replaceRow(row, of: object)
-            object.storage.state.subtract([.gone, .ended])
-            // Others brought it back: it may be deleted once more.
-            alsoDeleted.remove(id)
-            object.storage.observation?.announce(object, slots, isBefore: false)
+        guard let object, let old = object.storage.row, old.version != row.version else {
+            container.store.rowCache.unpin(row)
+            return
         }
+        let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
+        object.storage.observation?.announce(object, slots, isBefore: true)
+        replaceRow(row, of: object)
+        object.storage.state.subtract([.gone, .ended])
+        // Others brought it back: it may be deleted once more.
+        alsoDeleted.remove(id)
+        object.storage.observation?.announce(object, slots, isBefore: false)
     }
 
     private func changedSlots(

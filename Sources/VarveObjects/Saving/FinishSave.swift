@@ -2,6 +2,7 @@
 //
 // Invariants
 // - What the plan wrote decides, not what the context showed.
+// - The edits end first, before anything that can fail: what is on disk is never written again.
 // - `didSave` runs when everything is as it will be: the context reads the commit, the object has
 //   no edits. What it edits belongs to the next save.
 // - Objects that nobody but the context held are let go before rows are read again: a background
@@ -17,12 +18,6 @@ extension ManagedObjectContext {
         _ plan: SavePlan,
         _ commit: CommitNumber?
     ) throws(StoreError) {
-        let newest: RecordSnapshot
-        do throws(StoreError) {
-            newest = try newestSnapshot()
-        } catch {
-            throw error.afterCommit
-        }
         var written: [any ManagedObject] = []
         for object in changes.inserted {
             object.storage.state.remove(.inserted)
@@ -68,10 +63,18 @@ extension ManagedObjectContext {
         // Rows that are gone still have their large values there.
         leaving = snapshot
         defer { leaving = nil }
-        let saved = written.map { $0.storage.edits?.values ?? [] }
-        move(to: newest, except: own)
-        let mayBeGone = plan.graph != nil || newest.number != commit
-        var waiting = dropOldRows(of: &written, saved, newest, mayBeGone)
+        var waiting: [Waiting] = []
+        var failure: StoreError?
+        do throws(StoreError) {
+            let newest = try newestSnapshot()
+            let saved = written.map { $0.storage.edits?.values ?? [] }
+            move(to: newest, except: own)
+            let mayBeGone = plan.graph != nil || newest.number != commit
+            waiting = dropOldRows(of: &written, saved, newest, mayBeGone)
+        } catch {
+            failure = error
+            forgetRows(of: &written)
+        }
         for object in objects { object.didSave() }
         objects = []
         if let leaving {
@@ -83,6 +86,7 @@ extension ManagedObjectContext {
                 keepLargeValues(of: object, leaving)
             }
         }
+        if let failure { throw failure.afterCommit }
         // Held by the app, or edited by `didSave`.
         waiting = waiting.filter { registered($0.id) != nil }
         // `didSave` may have moved the context on.
@@ -130,6 +134,19 @@ extension ManagedObjectContext {
         return waiting
     }
 
+    /// The newest commit cannot be had, and no other one shows what was saved: everything is a
+    /// fault, and the next read pins the commit that is the newest then. What is gone keeps its
+    /// last values.
+    private func forgetRows(of written: inout [any ManagedObject]) {
+        for object in written { object.storage.edits = nil }
+        written = []
+        snapshot = nil
+        for object in livingObjects where !object.hasChanges && !object.isDeleted {
+            turnIntoFault(object)
+            object.storage.related = nil
+        }
+    }
+
     private func takeNewRows(
         of waiting: [Waiting],
         _ newest: RecordSnapshot
@@ -161,6 +178,11 @@ extension StoreError {
     var afterCommit: StoreError {
         var error = self
         error.outcome = .saved
+        let advice = code == .damaged ? suggestion : nil
+        error.suggestion =
+            "The save is on disk: do not save it again. What could not be read behind it is read "
+            + "anew by the next read, or once the store is open again."
+            + (advice.map { " " + $0 } ?? "")
         return error
     }
 }
