@@ -52,6 +52,8 @@ public struct EngineStatistics: Sendable, Hashable {
     public var replayedOperations: UInt64 = 0
     /// Unproven commits written again at open.
     public var settledCommits: UInt64 = 0
+    /// Those of them that were written again where they stood: there was no room on the disk.
+    public var settledInPlace: UInt64 = 0
     /// Bytes of large values and blobs read.
     public var valueBytesRead: UInt64 = 0
     /// Blob files removed because nothing names them any more.
@@ -110,6 +112,7 @@ final class EngineCounters: Sendable {
     let nodeEvictions = Atomic<UInt64>(0)
     let replayedOperations = Atomic<UInt64>(0)
     let settledCommits = Atomic<UInt64>(0)
+    let settledInPlace = Atomic<UInt64>(0)
     let valueBytesRead = Atomic<UInt64>(0)
     let turns = Atomic<UInt64>(0)
     let turnsBehindOthers = Atomic<UInt64>(0)
@@ -160,6 +163,7 @@ final class EngineCounters: Sendable {
         result.nodeEvictions = nodeEvictions.load(ordering: .relaxed)
         result.replayedOperations = replayedOperations.load(ordering: .relaxed)
         result.settledCommits = settledCommits.load(ordering: .relaxed)
+        result.settledInPlace = settledInPlace.load(ordering: .relaxed)
         result.turns = turns.load(ordering: .relaxed)
         result.turnsBehindOthers = turnsBehindOthers.load(ordering: .relaxed)
         result.valueBytesRead = valueBytesRead.load(ordering: .relaxed)

@@ -378,10 +378,11 @@ extension Engine {
         _ options: EngineOptions,
         _ counters: EngineCounters
     ) -> LogWriter {
-        // Behind anything doubtful: a fresh page, clear of it and of a bad sector.
+        // Behind anything doubtful: a fresh page, clear of it and of a bad sector. The end of the
+        // newest frame may be zeros: its tail word did not arrive.
+        let dataEnd = max(recovered.dataEnd, recovered.newest.end.rawValue)
         let end =
-            recovered.isClosed
-            ? recovered.newest.end : FileOffset((recovered.dataEnd + 4095) & ~4095)
+            recovered.isClosed ? recovered.newest.end : FileOffset((dataEnd + 4095) & ~4095)
         return LogWriter(
             file: file,
             seed: seed,
@@ -424,10 +425,12 @@ extension Engine {
             options: options,
             durableEnd: recovered.durableEnd
         )
-        let canBeChanges = Settle.canBeChanges(recovered.unsettled)
-        let mayHold = try log.mayHold(state.changedPageBytes)
-        if !canBeChanges || mayHold {
-            let mark = log.mark
+        let mark = log.mark
+        // A sync may say so, too: then a commit frame is there, and nothing goes behind it.
+        func foundNoRoom(_ error: EngineError) -> Bool {
+            error.code == .noSpace && !log.isBroken && !log.hasHandedCommit
+        }
+        if try log.mayHold(settle.pageBytes(of: state, recovered), leaving: options.tailReserve) {
             do throws(EngineError) {
                 return try settle.run(
                     state,
@@ -437,16 +440,28 @@ extension Engine {
                     &log
                 )
             } catch {
-                guard error.code == .noSpace, !log.isBroken, canBeChanges else { throw error }
+                guard foundNoRoom(error) else { throw error }
                 log.rollback(to: mark)
             }
         }
-        return try settle.runAsChanges(
-            recovered,
-            to: state,
-            objectIDHighWater: record.objectIDHighWater,
-            replay,
-            &log
-        )
+        if Settle.canBeChanges(recovered.unsettled),
+            try log.mayHold(settle.bytes(of: recovered), leaving: settle.reserve)
+        {
+            do throws(EngineError) {
+                return try settle.runAsChanges(
+                    recovered,
+                    to: state,
+                    objectIDHighWater: record.objectIDHighWater,
+                    replay,
+                    &log
+                )
+            } catch {
+                guard foundNoRoom(error) else { throw error }
+                log.rollback(to: mark)
+            }
+        }
+        try settle.runInPlace(recovered, &log)
+        replay.counters.settledInPlace.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
+        return state
     }
 }

@@ -308,14 +308,26 @@ public enum Frame {
             previousCommit: previousCommit,
             payloadHash: prepared.payloadHash
         )
+        append(header, payload: prepared.payload[...], to: &writer, at: offset, seed: seed)
+        return Placed(offset: offset, header: header)
+    }
+
+    /// The bytes of a frame whose header and payload are known.
+    public static func append(
+        _ header: FrameHeader,
+        payload: ArraySlice<UInt8>,
+        to writer: inout ByteWriter,
+        at offset: FileOffset,
+        seed: UInt64
+    ) {
+        precondition(payload.count == Int(header.storedLength), "a header and its payload")
         let start = writer.count
         writer.reserve(Int(header.frameLength))
         header.append(to: &writer, at: offset, seed: seed)
-        writer.raw(prepared.payload)
+        writer.raw(payload)
         writer.zeros(start + Int(header.frameLength) - FrameHeader.tailLength - writer.count)
         writer.u32(UInt32(header.frameLength / FrameHeader.alignment))
         writer.u32(FrameHeader.tailMagic)
-        return Placed(offset: offset, header: header)
     }
 
     /// Prepares a frame and appends it; the parameters of `prepare` and `append(_:to:)`.

@@ -183,8 +183,8 @@ extension SimulatedDisk {
                 guard let old = files[file]?.cache else { return nil }
                 let end = min(old.count, start + bytes.count)
                 guard start < end else { return nil }
-                let isNew = old[start..<end].allSatisfy { $0 == 0 }
-                return isNew ? nil : "bytes of \(name) from \(start) on are written again"
+                let isSame = zip(old[start..<end], bytes).allSatisfy { $0 == 0 || $0 == $1 }
+                return isSame ? nil : "bytes of \(name) from \(start) on are written over"
             case .cut(let file, let size):
                 guard let old = files[file]?.cache, old.count > size,
                     old.countWithoutTrailingZeros > size

@@ -153,7 +153,7 @@ public final class SimulatedDisk: Sendable {
     public var failures: Int { core.withLock { $0.failures } }
     /// Reads that were made to go wrong.
     public var readFailures: Int { core.withLock { $0.readFailures } }
-    /// What no store may do: write over bytes that are not zero, or cut them off.
+    /// What no store may do: write other bytes over bytes that are not zero, or cut them off.
     public var violations: [String] { core.withLock { $0.violations } }
 
     /// Makes calls fail from now on; nil ends it.

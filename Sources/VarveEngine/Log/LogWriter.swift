@@ -1,8 +1,8 @@
 // Appending frames: where every byte of a store file comes from, its header and its zeros aside.
 //
 // Invariants
-// - A byte that was written is never written again and never cut off: frames go behind everything
-//   that is not zero. Only unused zeros are cut, at a clean close.
+// - A byte that was written never changes and is never cut off: frames go behind everything that is
+//   not zero. Only unused zeros are cut, at a clean close. `writeAgain` writes what is there.
 // - `durableEnd` is raised by a successful sync of this opening alone.
 // - Frames gather in `buffer`; until they are handed to the system, giving them up costs nothing.
 //   What was handed over stays: as part of the body of the next commit while all writes succeeded,
@@ -378,6 +378,36 @@ struct LogWriter {
         try progress.sync(file)
         counters.syncs.add(1, ordering: .relaxed)
         progress.raise(to: handed.end)
+    }
+
+    // MARK: What stands there
+
+    /// Writes bytes once more where they stand, below where this began.
+    func writeAgain(_ bytes: [UInt8], at offset: FileOffset) throws(IOError) {
+        precondition(
+            offset.rawValue + UInt64(bytes.count) <= start.rawValue,
+            "only what was there is written again"
+        )
+        try file.write(bytes, at: offset)
+        counters.bytesWritten.add(UInt64(bytes.count), ordering: .relaxed)
+    }
+
+    /// Goes on behind a commit that stands in the log, once it is on disk.
+    ///
+    /// - Parameters:
+    ///   - commit: all that its chain has above `durableEnd` was written again.
+    ///   - checkpoint: the newest TREE or CKPT of that chain.
+    mutating func goOn(
+        behind commit: ScannedCommit,
+        checkpoint: FileOffset
+    ) throws(IOError) {
+        precondition(buffer.count == 0 && commit.end <= start, "the chain goes on behind it")
+        now.lastCommit = commit.offset
+        now.lastCommitEnd = commit.end
+        now.lastCommitHash = commit.header.payloadHash
+        now.checkpoint = checkpoint
+        handed = now
+        try sync()
     }
 
     private mutating func abandonHanded(since before: Mark) {

@@ -6,8 +6,10 @@
 // - Every byte of the new state that lies at or above the proven end is written again: changed
 //   nodes, pages, large values and small blobs.
 // - A crash inside a settle leaves the same choice to the next opening.
-// - It asks for no more room than it takes: what is kept for deletes on a full disk is kept for
-//   those behind an opening, too, and that has to come first.
+// - It leaves half of what is kept for deletes on a full disk: things are deleted behind an
+//   opening, too. Where it finds no room the commits are written as row changes, and where those
+//   find none, once more in place: SettleAsChanges.swift, SettleInPlace.swift.
+// - Another way begins only while no commit frame of this opening was handed to the system.
 
 internal import VarveBase
 internal import VarveFormat
@@ -43,7 +45,7 @@ struct Settle {
             nodes: generation.nodes,
             flushBytes: options.earlyWriteBytes,
             rewriteFrom: durableEnd,
-            reserve: 0
+            reserve: reserve
         )
         var clean = try pages.write(try editor.finished(), to: &log)
         var body = ByteWriter(capacity: 1024)
@@ -54,14 +56,14 @@ struct Settle {
         var record = record
         record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
         record.liveBytes += pages.pageBytes
-        try log.handLargeBody(leaving: 0)
+        try log.handLargeBody(leaving: reserve)
         let placed = log.appendCommit(
             .tree,
             flags: [.carriesChanges, .settle],
             record: record,
             body: body.bytes
         )
-        try log.makeRoom(leaving: 0)
+        try log.makeRoom(leaving: reserve)
         do throws(IOError) {
             options.environment.yield("settle.write")
             try log.flush()

@@ -12,17 +12,42 @@ internal import VarveFormat
 internal import VarveIO
 
 extension LogWriter {
-    /// Whether the disk may have room for so many bytes behind the log, zeros that are there
-    /// included. A write that finds none leaves a void that reaches as far as it was to.
-    func mayHold(_ bytes: UInt64) throws(EngineError) -> Bool {
+    /// Whether the disk may have room for so many bytes behind the log, and a reserve, zeros that
+    /// are there included. A write that finds none leaves a void that reaches as far as it was to.
+    func mayHold(_ bytes: UInt64, leaving reserve: UInt64) throws(EngineError) -> Bool {
         guard let free = file.freeBytes() else { return true }
         let size = try Engine.io { () throws(IOError) in try file.size() }
-        let (needed, isMore) = bytes.addingReportingOverflow(options.tailReserve)
+        let (needed, isMore) = bytes.addingReportingOverflow(reserve)
         return !isMore && size - min(size, end.rawValue) >= needed - min(needed, free)
     }
 }
 
 extension Settle {
+    /// What a settle leaves on a full disk: the deletes behind it need room.
+    var reserve: UInt64 { options.maintenanceReserve }
+
+    /// Bytes of the commits as they are, at most.
+    func bytes(of recovered: RecoveredLog) -> UInt64 {
+        bytes(of: recovered.unproven) { $0.end }
+    }
+
+    /// About as many bytes as their pages will have: what changed in memory, and what was copied
+    /// from their bodies. The pages of a TREE are in its body.
+    func pageBytes(of state: StoreState, _ recovered: RecoveredLog) -> UInt64 {
+        state.changedPageBytes
+            + bytes(of: recovered.unproven) { $0.header.kind == .tree ? $0.end : $0.offset }
+    }
+
+    private func bytes(
+        of commits: [ScannedCommit],
+        upTo end: (ScannedCommit) -> FileOffset
+    ) -> UInt64 {
+        commits.reduce(0) { sum, commit in
+            let (start, end) = (max(commit.record.bodyStart, durableEnd), end(commit))
+            return sum + end.rawValue - min(start.rawValue, end.rawValue)
+        }
+    }
+
     /// Whether commits can be written so: pages of a TREE have no row changes beside them.
     static func canBeChanges(_ commits: [ScannedCommit]) -> Bool {
         commits.allSatisfy { $0.header.kind == .delta }
@@ -66,14 +91,14 @@ extension Settle {
         record.operationCount = UInt32(clamping: count)
         record.objectIDHighWater = objectIDHighWater
         if recovered.unsettled.count > 1 { record.entityCounts = [] }
-        try log.handLargeBody(leaving: 0)
+        try log.handLargeBody(leaving: reserve)
         let placed = log.appendCommit(
             .delta,
             flags: .carriesChanges,
             record: record,
             body: body.bytes
         )
-        try log.makeRoom(leaving: 0)
+        try log.makeRoom(leaving: reserve)
         do throws(IOError) {
             options.environment.yield("settle.write")
             try log.flush()

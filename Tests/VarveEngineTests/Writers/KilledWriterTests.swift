@@ -170,4 +170,65 @@ import VarveTesting
             #expect(try engine.contents() == model.contents, "seed \(seed), cut \(cut)")
         }
     }
+
+    /// The next one has no room behind the log either: it writes in place, through a descriptor of
+    /// its own, what the system shows and the disk does not have.
+    @Test("What a failed sync left is written again on a full disk", arguments: UInt64(2)...8)
+    func aFailedSyncOnAFullDisk(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        var system = System()
+        for _ in 0..<2 { try system.start() }
+        var model = RowModel()
+        let (first, second) = (system.processes[0].engine, system.processes[1].engine)
+        _ = try second.write { try model.change(second, $0, &random) }
+        // Which call of a save is its sync.
+        system.disk.record()
+        _ = try first.write { try model.change(first, $0, &random) }
+        let file = try #require(system.disk.state.file("test.varve"))
+        let sync = system.disk.takeRecording().steps.lastIndex {
+            if case .sync(file) = $0.operation { true } else { false }
+        }
+        _ = try second.write { try model.change(second, $0, &random) }
+        var changed = model
+        system.disk.setFault(
+            SimulatedDisk.Fault(first: system.disk.calls + 1 + (try #require(sync)))
+        )
+        let error = #expect(throws: EngineError.self) {
+            _ = try first.write { try changed.change(first, $0, &random) }
+        }
+        #expect(error?.code == .outcomeUnknown, "seed \(seed)")
+        let left = try #require(system.disk.state.files[file])
+        let hasLostBytes = left.hasLostBytes
+        #expect(hasLostBytes, "seed \(seed): it was the sync that failed")
+        system.disk.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesPast: left.cache.countWithoutTrailingZeros
+            )
+        )
+        try second.exclusively { _ throws(EngineError) in }
+        system.disk.setFault(nil)
+        let contents = try second.contents()
+        #expect(contents == model.contents || contents == changed.contents, "seed \(seed)")
+        // The system may have forgotten it in the meantime.
+        let isThere = contents == changed.contents
+        let settled = second.statistics
+        #expect(settled.settledInPlace == settled.settledCommits, "seed \(seed)")
+        #expect(settled.settledInPlace > 0, "seed \(seed)")
+        func stays(_ contents: [UInt64: String]) throws {
+            for image in [CrashImage(), CrashImage.random(of: system.disk.state, &random)] {
+                let disk = SimulatedDisk(system.disk.state.after(image))
+                let engine = try Engine.openTest(disk.root, mode: .existing, adjustSmall)
+                #expect(try engine.contents() == contents, "seed \(seed)")
+            }
+        }
+        try stays(contents)
+        model = isThere ? changed : model
+        _ = try second.write { try model.change(second, $0, &random) }
+        try stays(model.contents)
+        #expect(try first.contents() == model.contents, "seed \(seed)")
+        #expect(system.disk.violations.filter { !$0.contains("-lock") } == [])
+    }
 }

@@ -12,8 +12,13 @@ import VarveTesting
 struct Trouble: CustomStringConvertible {
     var fault: SimulatedDisk.Fault?
     var readFault: SimulatedDisk.ReadFault?
+    /// Whether the disk is full before the store is opened.
+    var isFull = false
+    /// Whether the last sync of the process before failed: the system shows what is lost.
+    var hasLostSync = false
 
-    init(_ random: inout SeededRandom) {
+    /// - Parameter file: the store's file as the system shows it.
+    init(_ random: inout SeededRandom, _ file: [UInt8]) {
         let forEver = 1_000_000
         let call = 1 + Int(random.next() % 28)
         let read = 1 + Int(random.next() % 80)
@@ -23,7 +28,7 @@ struct Trouble: CustomStringConvertible {
         func reads(_ kind: SimulatedDisk.ReadFault.Kind, _ count: Int = 1) {
             readFault = SimulatedDisk.ReadFault(first: read, count: count, kind: kind)
         }
-        switch random.next() % 12 {
+        switch random.next() % 15 {
         case 0, 1: fault = calls(1, SimulatedDisk.inputOutput)
         case 2: fault = calls(forEver, SimulatedDisk.inputOutput)
         case 3: fault = calls(1, SimulatedDisk.noSpace)
@@ -34,7 +39,19 @@ struct Trouble: CustomStringConvertible {
         case 8: reads(.flippedBit(random.next()))
         case 9: reads(.zeros)
         case 10: reads(.elsewhere([-4096, -512, 512, 4096][Int(random.next() % 4)]))
-        default: reads(.short)
+        case 11: reads(.short)
+        default:
+            isFull = true
+            hasLostSync = random.next() % 2 == 0
+            // Nothing has room behind what is written, or there are the zeros, and a little more.
+            let end = (file.lastIndex { $0 != 0 } ?? -1) + 1
+            let extra = Int(random.next() % 3) << 10
+            fault = SimulatedDisk.Fault(
+                first: 1,
+                count: forEver,
+                code: SimulatedDisk.noSpace,
+                writesPast: random.next() % 2 == 0 ? end : file.count + extra
+            )
         }
     }
 
@@ -56,6 +73,10 @@ struct Trouble: CustomStringConvertible {
     }
 
     var description: String {
+        if isFull {
+            return "no space behind byte \(fault?.writesPast ?? 0)"
+                + (hasLostSync ? ", and a sync failed before" : "")
+        }
         if let fault {
             return "call \(fault.first) and \(fault.count - 1) more fail: \(fault.code)"
         }
@@ -86,10 +107,14 @@ extension SeedRun {
                 if tally.isOver { return }
                 guard wants(.errors, [index, number]) else { continue }
                 var random = self.random.branch(UInt64(100_000 + index * 1000 + number))
-                let trouble = Trouble(&random)
+                let file = state.file("test.varve")
+                let bytes = file.flatMap { state.files[$0]?.cache } ?? []
+                let trouble = Trouble(&random, bytes)
+                var left = state
+                if trouble.hasLostSync, let file { left.apply(.loseSync(file: file)) }
                 var story = ["killed before call \(moment)", "\(trouble)"]
                 do {
-                    try meet(trouble, state, window, recorded, random, &story)
+                    try meet(trouble, left, window, recorded, random, &story)
                     tally.count(.errors)
                 } catch {
                     report(
@@ -136,6 +161,7 @@ extension SeedRun {
                         from: past
                     )
                     story.append("call \(disk.calls): opened at commit \(work.number)")
+                    if trouble.isFull { try look(at: work, on: disk) }
                     return work
                 } catch {
                     story.append("call \(disk.calls): not opened: \(error)")
@@ -171,7 +197,23 @@ extension SeedRun {
         try compare(last)
         try verify(disk, last.number)
         if let violation = disk.violations.first { throw Violation(violation) }
-        var chance = random.branch(77)
+        try staysThroughPowerCuts(last, on: disk, random.branch(77))
+    }
+
+    /// A full disk or not: what an opening has shown, every later one shows.
+    private func look(at work: Workload, on disk: SimulatedDisk) throws {
+        let settled = Int(work.store.engine.statistics.settledInPlace)
+        tally.note("commits settled in place", settled)
+        tally.note("opened on a full disk")
+        try staysThroughPowerCuts(work, on: disk, random.branch(UInt64(disk.calls)))
+    }
+
+    private func staysThroughPowerCuts(
+        _ work: Workload,
+        on disk: SimulatedDisk,
+        _ chance: SeededRandom
+    ) throws {
+        var chance = chance
         let left = disk.state
         for image in [CrashImage(), CrashImage.random(of: left, &chance)] {
             let cut = SimulatedDisk(left.after(image))
@@ -180,11 +222,11 @@ extension SeedRun {
                 mix,
                 chance,
                 plant: orders.plant,
-                from: last.past(after: nil)
+                from: work.past(after: nil)
             )
             defer { cut.kill() }
-            if found.number != last.number {
-                throw Violation("after a power cut it shows \(found.number), not \(last.number)")
+            if found.number != work.number {
+                throw Violation("after a power cut it shows \(found.number), not \(work.number)")
             }
             try compare(found)
         }

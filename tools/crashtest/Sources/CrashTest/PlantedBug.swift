@@ -15,6 +15,10 @@ enum PlantedBug: String, CaseIterable, Sendable {
     case checkpointSyncMissing = "checkpoint-sync-missing"
     /// A settle counts as durable without its sync.
     case settleSyncMissing = "settle-sync-missing"
+    /// Commits that were written again in place count as durable without a sync.
+    case inPlaceSyncMissing = "in-place-sync-missing"
+    /// A sync alone is to make certain what has no room to be written again.
+    case inPlaceWriteMissing = "in-place-write-missing"
     /// The name of a new store is never made durable.
     case directorySyncMissing = "directory-sync-missing"
     /// A compacted file is put in place without the syncs of its data.
@@ -51,6 +55,7 @@ enum PlantedBug: String, CaseIterable, Sendable {
         case .pageHashUnchecked: "read.payloadHash"
         case .bodyHashUnchecked: "recovery.bodyHash"
         case .settleMissing: "recovery.settle"
+        case .inPlaceWriteMissing: "settle.inPlace"
         case .liveBlobSwept: "sweep.named"
         case .pinnedBlobSwept: "sweep.pinned"
         default: nil
@@ -96,6 +101,7 @@ final class PlantedSystem: Environment {
         case .commitSyncMissing: isBehind("commit.sync")
         case .checkpointSyncMissing: isBehind("checkpoint.sync")
         case .settleSyncMissing: isBehind("settle.sync")
+        case .inPlaceSyncMissing: isBehind("settle.inPlace.sync")
         case .compactionSyncMissing: name.contains(".varve-new-")
         case .blobSyncMissing: name.hasPrefix("new-")
         default: false
