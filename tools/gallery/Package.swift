@@ -1,14 +1,18 @@
 // swift-tools-version: 6.3
-// A package of its own: the gallery uses the macros and an argument parser, and no app that uses
-// Varve should download them.
+// A package of its own: the gallery uses an argument parser, and no app that uses Varve should
+// download it. Without the library's macros, so that swift-syntax is neither downloaded nor built:
+// the first table of the demonstration would wait for it for minutes. But tools/test, which sets
+// VARVE_OPTIMIZED, has the library optimised with macros.
 
 import PackageDescription
+
+let isOptimized = Context.environment["VARVE_OPTIMIZED"] != nil
 
 let package = Package(
     name: "gallery",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "varve", path: "../.."),
+        .package(name: "varve", path: "../..", traits: isOptimized ? [.defaults] : []),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
@@ -17,7 +21,7 @@ let package = Package(
             name: "GalleryKit",
             dependencies: [
                 "CMalloc",
-                .product(name: "Varve", package: "varve"),
+                .product(name: "VarveObjects", package: "varve"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [
@@ -43,8 +47,8 @@ let warnings: [SwiftSetting] =
 
 // As in the library's Package.swift: optimised, though it is a debug build, for tools/test.
 let optimized: [SwiftSetting] =
-    Context.environment["VARVE_OPTIMIZED"] == nil
-    ? [] : [.unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))]
+    isOptimized
+    ? [.unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))] : []
 
 for target in package.targets where target.name != "CMalloc" {
     let settings: [SwiftSetting] = [

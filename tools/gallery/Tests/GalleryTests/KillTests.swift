@@ -3,7 +3,7 @@
 import Foundation
 import GalleryKit
 import Testing
-import Varve
+import VarveObjects
 
 /// The story of the demo that is pulled off the table: whenever the process dies, what it had
 /// acknowledged is there.

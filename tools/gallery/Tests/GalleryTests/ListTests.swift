@@ -3,7 +3,7 @@
 import Foundation
 import GalleryKit
 import Testing
-import Varve
+import VarveObjects
 
 @Suite("The list of 40,000 rows") struct ListTests {
     @Test("Opening reads at most one batch, each jump costs one, only the screen is realised")

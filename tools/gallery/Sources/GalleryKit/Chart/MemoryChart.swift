@@ -36,10 +36,11 @@ package struct MemoryChart {
     package static let allowance = 24_000_000
     private static let mostPoints = 400
 
-    private let panels: [(pictures: Int, series: [Series])]
+    typealias Panel = (pictures: Int, series: [Series])
+    let panels: [Panel]
     private let top: Int  // bytes at the upper edge of every panel
     private let yStep: Int
-    private let bound: Int
+    let bound: Int
 
     package init(_ series: [Series]) {
         let counts = Set(series.map(\.pictures)).sorted()
@@ -213,7 +214,7 @@ package struct MemoryChart {
         plotBottom - min(1, max(0, Double(bytes) / Double(top))) * plotHeight
     }
 
-    private static func megabyteLabel(_ bytes: Int) -> String {
+    static func megabyteLabel(_ bytes: Int) -> String {
         Int((Double(bytes) / 1_000_000).rounded()).grouped
     }
 

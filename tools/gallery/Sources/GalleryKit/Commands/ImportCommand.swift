@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import Foundation
-import Varve
+import VarveObjects
 
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

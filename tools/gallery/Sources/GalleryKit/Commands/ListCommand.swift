@@ -1,7 +1,7 @@
 // `gallery list`.
 
 import ArgumentParser
-import Varve
+import VarveObjects
 
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

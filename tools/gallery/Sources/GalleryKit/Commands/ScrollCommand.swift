@@ -57,18 +57,17 @@ struct ScrollCommand: AsyncParsableCommand {
                 result.rowCacheBytes.kilobytes,
             ])
         }
-        try MemoryChart(outcomes).svg.write(
+        let memory = MemoryChart(outcomes)
+        try memory.svg.write(
             to: URL(filePath: chart),
             atomically: true,
             encoding: .utf8
         )
         if !json {
-            for (round, title) in MemoryChart.roundTitles.sorted(by: { $0.key < $1.key }) {
-                StandardOutput.line("Round \(round): \(title)")
-            }
-            StandardOutput.line("\n" + table.text)
+            StandardOutput.line(table.text)
+            StandardOutput.line("\n" + memory.text(inColor: StandardOutput.hasColors) + "\n")
             StandardOutput.line(Self.verdict(on: outcomes.map(\.result)))
-            StandardOutput.line("Chart: \(URL(filePath: chart).path)")
+            StandardOutput.line("The same chart as a picture: \(URL(filePath: chart).path)")
         }
     }
 

@@ -1,7 +1,7 @@
 // Fills a store with countries, cities and pictures, batch by batch.
 
 import Foundation
-package import Varve
+package import VarveObjects
 
 /// Fills a store with countries, cities and pictures, in batches: one background task and one
 /// durable save each, so that memory stays flat and a crash costs at most the batch under way. What

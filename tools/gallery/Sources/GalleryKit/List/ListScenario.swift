@@ -1,7 +1,7 @@
 // The steps of `gallery list`, and what each costs.
 
 import Foundation
-package import Varve
+package import VarveObjects
 
 /// The list article as a program: one list of all cities, of which only a screen is ever looked at.
 @MainActor

@@ -1,7 +1,7 @@
 // Opens the gallery's stores.
 
 import Foundation
-package import Varve
+package import VarveObjects
 
 /// Opens stores for the commands.
 package enum GalleryStore {

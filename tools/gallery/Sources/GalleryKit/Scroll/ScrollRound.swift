@@ -1,7 +1,7 @@
 // One round of `gallery scroll`: what is read, what is held, what is measured.
 
 import Foundation
-import Varve
+import VarveObjects
 
 /// One of the four ways to scroll through the pictures of the memory article, in this process.
 @MainActor

@@ -2,6 +2,14 @@
 
 import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// One object of the `--json` output: names in a fixed order, values that are numbers or text, on
 /// one line.
 package struct JSONLine {
@@ -61,6 +69,12 @@ struct TextTable {
 /// Where results go: lines on the standard output stream, each written at once, so that a reader of
 /// a pipe sees it even if this process is killed right after.
 enum StandardOutput {
+    /// Whether results go to a terminal that shows colours, and nobody said that he wants none.
+    static var hasColors: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(1) == 1 && environment["TERM"] != "dumb" && environment["NO_COLOR"] == nil
+    }
+
     static func line(_ text: String) {
         try? FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
     }
