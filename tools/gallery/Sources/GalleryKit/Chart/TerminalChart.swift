@@ -69,8 +69,8 @@ extension MemoryChart {
     }
 }
 
-/// Which line of text a number of bytes falls on. The bound is the upper edge of a line, so that the
-/// drawing never leaves open which side of it a value is on.
+/// Which line of text a number of bytes falls on. The bound is the upper edge of a line, so that
+/// the drawing never leaves open which side of it a value is on.
 private struct TextScale {
     static let linesUnderBound = 4
     /// What goes higher than these leaves the drawing and says how far it goes: at the foot of
