@@ -133,6 +133,25 @@ import VarveTesting
         #expect(disk.reads < 40 * 40 * 20)
     }
 
+    /// The full check walked the chain by `previousCommit` only, and a store whose older commits
+    /// cannot be found was sound until somebody wrote it once more.
+    @Test("S6: a commit that names another checkpoint than the newest before it is told")
+    func checkpointsAreTheNewest() throws {
+        for name in ["open-checkpoint", "three-levels"] {
+            let count = try #require(LogParts(try seed(name).bytes)).parts.count
+            for index in 0..<count {
+                var isCommit = false
+                let bytes = try changed(name) { log in
+                    isCommit = log.parts[index].isCommit
+                    guard isCommit else { return }
+                    let named = ByteReader.load64(log.parts[index].payload, 32)
+                    LogParts.put(named ^ 2, in: &log.parts[index].payload, at: 32)
+                }
+                #expect(try StoreChecks.look(StoreChecks.disk(bytes)) != isCommit, "frame \(index)")
+            }
+        }
+    }
+
     @Test("S8: what has no meaning is refused") func whatHasNoMeaningIsRefused() throws {
         for kind in [UInt8(0), 7, 255] {
             #expect(throws: FormatError.self) { try header { $0[2] = kind } }

@@ -104,4 +104,46 @@ import VarveTesting
             #expect(disk.violations.isEmpty)
         }
     }
+
+    /// The verify at the end of the test called the number of such a settle inconsistent.
+    @Test("Several saves that are written again as row changes are one sound commit")
+    func settlesSeveralAsChanges() throws {
+        let disk = SimulatedDisk()
+        func open() throws -> Engine {
+            try Engine.openTest(disk.root) { $0.relaxedSyncMilliseconds = 3_600_000 }
+        }
+        var engine = try open()
+        try Self.insert(engine, 1...400)
+        try engine.checkpoint()
+        let number = try #require(disk.state.file("test.varve"))
+        disk.setFault(
+            SimulatedDisk.Fault(
+                first: 1,
+                count: .max,
+                code: SimulatedDisk.noSpace,
+                writesPast: disk.state.files[number]?.cache.count ?? 0
+            )
+        )
+        var next: UInt64 = 1_000
+        while (try? Self.insert(engine, next...next, .full)) != nil { next += 1 }
+        var expected = try engine.contents()
+        let before = engine.snapshot().number
+        for object in UInt64(1)...3 {
+            _ = try engine.write(durability: .relaxed) { transaction in
+                try transaction.delete(TestDelegate.entity, ObjectID(object))
+            }
+            expected[object] = nil
+        }
+        let killed = engine
+        disk.kill()
+        engine = try open()
+        withExtendedLifetime(killed) {}
+        #expect(engine.statistics.settledCommits == 3)
+        #expect(engine.statistics.settledInPlace == 0)
+        #expect(engine.snapshot().number.rawValue == before.rawValue + 3)
+        #expect(try engine.contents() == expected)
+        let newest = try #require(try engine.commits(1).first)
+        #expect(newest.form == .rowChanges, "a settle of pages has a flag")
+        try engine.close()
+    }
 }

@@ -60,6 +60,32 @@ import VarveTesting
         }
     }
 
+    /// An older copy is the right one if its revision is; the app's version was compared.
+    @Test func `The schema comes from an older catalog when the newest is damaged`() throws {
+        let sample = try Sample(books: 12)
+        let store = try RecordStore.openAsStored(
+            .file(directory: sample.place.folder.path, name: "Library")
+        )
+        // The first commit of an opening is noted in the catalog.
+        _ = try store.write { transaction in
+            let author = try #require(transaction.schema.entities.first { $0.name == "Author" })
+            let id = store.allocateObjectIDs(1)
+            let name = ColumnValue(author.attributes[0].column, .text("Stanisław Lem"))
+            try transaction.insert(author.id, id, [name])
+        }
+        try store.engine.checkpoint()
+        try store.close()
+        let model = try StoreModel(sample.observer())
+        let catalogs = try sample.frames().filter { $0.kind == "PAGE" && $0.tree == "catalog" }
+        #expect(catalogs.count > 1, "two copies of the schema")
+        let newest = try #require(catalogs.last)
+        #expect(newest.classification == .live)
+        try sample.flipped(at: newest.place + 36) {
+            let (report, fixed) = try salvage(sample)
+            try check(report, fixed, model, "the newest catalog is damaged")
+        }
+    }
+
     private func salvage(
         _ sample: Sample
     ) throws(InspectionError) -> (SalvageReport, StoreObserver) {

@@ -369,4 +369,31 @@ private let namedPolicies: [(String, MergePolicy)] = [
         try other.save()
         #expect(try storedNames(container) == ["mine", "theirs", "else"])
     }
+
+    /// The new member was forgotten if it went before the stored one, and kept if behind it: then
+    /// the list was `c` alone, before it was that and what the other one had added.
+    @Test(arguments: [[1, 2], [2, 1]], [true, false])
+    func aListThatIsReplacedHasNoOrderOfItsRemovals(order: [Int], clears: Bool) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("owner", "a", "b", "c", in: context)
+        let (old, new) = (all[order[0]], all[order[1]])
+        all[0].picks.append(old)
+        try context.save()
+        let other = container.newContext()
+        let theirs = try other.same(all)
+        all[0].picks.append(new)
+        if clears {
+            all[0].picks.removeAll()
+            all[0].picks.append(all[3])
+        } else {
+            all[0].picks.replaceAll(with: [all[3]])
+        }
+        theirs[0].picks.append(theirs[order[1]])
+        try other.save()
+        try context.save(mergePolicy: .objectWinsByProperty)
+        #expect(all[0].picks.names == ["c"])
+        let fresh = container.newContext()
+        #expect(try fresh.named("owner")?.picks.names == ["c"])
+    }
 }

@@ -174,7 +174,7 @@ struct SalvageFinder {
     // MARK: Schema
 
     /// The schema of a state; empty when it has none. After damage that of an older state with the
-    /// same version.
+    /// same revision.
     static func schema(
         _ log: LogObserver,
         _ chain: SalvageChain,
@@ -190,7 +190,7 @@ struct SalvageFinder {
             do {
                 if let bytes = try value(log, root, key) {
                     if failure == nil { return bytes }
-                    if try SchemaRecord(decoding: bytes).version == record.schemaVersion {
+                    if try SchemaRecord(decoding: bytes).revision == record.schemaVersion {
                         return bytes
                     }
                 } else if failure == nil {

@@ -262,24 +262,14 @@ extension StoreObserver {
         try checkChain(&report)
     }
 
-    /// Numbers go up by one, `durableEnd` never goes back.
+    /// From the newest commit to the oldest: numbers go up by one, `durableEnd` never goes back,
+    /// and `checkpoint` names the TREE or CKPT that comes next.
     private func checkChain(_ report: inout VerifyReport) throws(InspectionError) {
         guard var frame = log.tail?.newest else { return }
         while true {
             let newer = frame
             let before = try engine { () throws(EngineError) in try log.commit(before: newer) }
-            guard let before else { return }
-            let step =
-                newer.record.number.rawValue
-                - min(
-                    before.record.number.rawValue,
-                    newer.record.number.rawValue
-                )
-            let isSettle = newer.header.flags.contains(.settle)
-            let fits =
-                newer.header.flags.contains(.carriesChanges)
-                ? (step == 1 || (isSettle && step >= 1)) : step == 0
-            if !fits || before.record.durableEnd > newer.record.durableEnd {
+            if let fault = Self.fault(of: newer, behind: before) {
                 report.add(
                     VerifyProblem(
                         kind: .inconsistent,
@@ -287,14 +277,42 @@ extension StoreObserver {
                         place: newer.offset.rawValue,
                         bytes: newer.header.frameLength,
                         isNeeded: false,
-                        message: fits
-                            ? "it says that less was synced than the commit before it"
-                            : "commit \(newer.record.number.rawValue) follows "
-                                + "\(before.record.number.rawValue)"
+                        message: fault
                     )
                 )
             }
+            guard let before else { return }
             frame = before
         }
+    }
+
+    /// What a commit says that the one before it contradicts.
+    static func fault(of newer: CommitFrame, behind before: CommitFrame?) -> String? {
+        let named = newer.record.checkpoint
+        guard let before else {
+            // A commit that cannot be read was told with the frames.
+            return named.rawValue == 0 || newer.header.previousCommit.rawValue != 0
+                ? nil : "it names a checkpoint at \(named.frameName), and nothing stands before it"
+        }
+        let (old, new) = (before.record.number.rawValue, newer.record.number.rawValue)
+        // A DELTA that settles has no flag; what it wrote again lies in the void before it.
+        let settles =
+            newer.header.flags.contains(.settle)
+            || newer.header.kind == .delta && newer.record.bodyStart > before.end
+        let step = new - min(old, new)
+        let follows =
+            newer.header.flags.contains(.carriesChanges)
+            ? step == 1 || settles && step > 1 : step == 0
+        if !follows || new < old { return "commit \(new) follows \(old)" }
+        if before.record.durableEnd > newer.record.durableEnd {
+            return "it says that less was synced than the commit before it"
+        }
+        let isBase = before.header.kind == .tree || before.header.kind == .checkpoint
+        let base = isBase ? before.offset : before.record.checkpoint
+        if named != base {
+            return "it names a checkpoint at \(named.frameName); the newest before it stands at "
+                + base.frameName
+        }
+        return nil
     }
 }

@@ -208,6 +208,16 @@ extension ManagedObjectContext: GraphState {
         forgetIfNothingIsLeft()
     }
 
+    /// Several edits that an app made with one call. What they have come to is asked at the end:
+    /// the removal of the one new member of a list leaves nothing, that of it and another one does,
+    /// and it must not count which of them goes first.
+    func asOneEdit(_ edits: () -> Void) {
+        editsUnderWay += 1
+        edits()
+        editsUnderWay -= 1
+        forgetIfNothingIsLeft()
+    }
+
     /// A relationship that is set anew does not want what it could not have.
     private func forgetLost(_ intent: Intent) {
         guard let subject = intent.subject else { return }

@@ -130,7 +130,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Adds objects at the end.
     public func append(contentsOf targets: some Sequence<Target>) {
-        for target in targets { append(target) }
+        let targets = Array(targets)
+        context?.asOneEdit { for target in targets { append(target) } }
     }
 
     /// Adds an object at a position, or moves it there. A position outside the list is its nearest
@@ -153,12 +154,15 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Removes all members.
     public func removeAll() {
-        for target in Array(self) { remove(target) }
+        context?.asOneEdit { for target in Array(self) { remove(target) } }
     }
 
     /// Makes these objects the members; in an ordered relationship in this order.
     public func replaceAll(with targets: [Target]) {
-        guard let context else { return }
+        context?.asOneEdit { replace(with: targets) }
+    }
+
+    private func replace(with targets: [Target]) {
         let wanted = Set(targets.map { $0.storage.object })
         for target in Array(self) where !wanted.contains(target.storage.object) { remove(target) }
         append(contentsOf: targets)
@@ -166,7 +170,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
             var seen: Set<ObjectID> = []
             let ids = targets.map { $0.storage.object }.filter { seen.insert($0).inserted }
             read.ids = nil
-            context.arrange(ids, of: owner, slot: slot)
+            context?.arrange(ids, of: owner, slot: slot)
         }
     }
 }
