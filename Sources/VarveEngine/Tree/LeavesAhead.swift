@@ -3,7 +3,7 @@
 // Invariants
 // - What it hands out is the child that was asked for, or the error that reading it gave. An error
 //   is thrown when the scan gets there, not before.
-// - Nothing is read ahead before `NodeStore.passingMin` leaves were read in a row in one direction,
+// - Nothing is read ahead before `NodeCache.passingMin` leaves were read in a row in one direction,
 //   nor in a tree that can still change. What is ahead is at most as much as was read before, so
 //   that a scan that ends soon has not read much too much.
 // - It holds at most twice `leavesMax` leaves that were not handed out yet, those that others
@@ -28,7 +28,7 @@ struct LeavesAhead {
     private var leaves: [Result<TreeNode, EngineError>] = []
     private var next = 0
     /// The leaves behind those, from child `index` on.
-    private var behind: (parent: TreeNode, index: Int, batch: NodeStore.LeafBatch)?
+    private var behind: (parent: TreeNode, index: Int, batch: NodeCache.LeafBatch)?
 
     /// The leaf that is child `index` of `parent`; the one before was asked for last, if any.
     mutating func leaf(
@@ -44,7 +44,7 @@ struct LeavesAhead {
         run += 1
         if leaves.isEmpty || next != index {
             leaves = []
-            guard tree.isPublished, run > NodeStore.passingMin.leaves else {
+            guard tree.isPublished, run > NodeCache.passingMin.leaves else {
                 behind = nil
                 return try tree.child(of: parent, at: index)
             }
@@ -63,7 +63,7 @@ struct LeavesAhead {
         under parent: TreeNode,
         from index: Int
     ) -> [Result<TreeNode, EngineError>] {
-        var batch: NodeStore.LeafBatch?
+        var batch: NodeCache.LeafBatch?
         if let behind, behind.parent === parent, behind.index == index { batch = behind.batch }
         behind = nil
         let leaves = tree.loader.restoredLeaves(
@@ -81,7 +81,7 @@ struct LeavesAhead {
         _ parent: TreeNode,
         from index: Int,
         restoresNow: Bool
-    ) -> NodeStore.LeafBatch {
+    ) -> NodeCache.LeafBatch {
         let count = min(Self.leavesMax, run / 2)
         let indices =
             isForward

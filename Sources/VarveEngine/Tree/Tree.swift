@@ -4,7 +4,7 @@
 // - A tree is an immutable value: changing it makes a new root that shares what did not change.
 // - All leaves are at the same depth; a child's level is its parent's minus 1; depth <= 16.
 // - `rows` of a root and of every child pointer is the number of leaf entries below.
-// - A descent is one operation of the node store, under a root that the caller holds: `NodeStore`
+// - A descent is one operation of the node store, under a root that the caller holds: `NodeCache`
 //   says why its nodes stay meanwhile. What outlives the operation is copied or has a reference.
 // - Bytes are lent (`withRow` and the like) from published nodes only: nobody can change those. A
 //   transaction's own nodes lend them to itself, to code that changes no node (`changeRow`).
@@ -52,7 +52,7 @@ enum RowVisit {
     case notInMemory
 }
 
-extension NodeStore {
+extension NodeCache {
     /// The node that a parent or a root names. Inside an operation only.
     @inline(__always)
     func node(
@@ -228,7 +228,7 @@ extension StoreState {
     func visit(
         _ tree: TreeID,
         _ object: ObjectID,
-        _ nodes: NodeStore,
+        _ nodes: NodeCache,
         reads: Bool,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> RowVisit {
@@ -240,7 +240,7 @@ extension StoreState {
     func visit(
         _ tree: TreeID,
         _ objects: [ObjectID],
-        _ nodes: NodeStore,
+        _ nodes: NodeCache,
         passes: Bool,
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
@@ -255,11 +255,11 @@ struct Tree: Sendable {
 
     let id: TreeID
     let root: TreeRoot
-    let loader: NodeStore
+    let loader: NodeCache
     /// Whether its nodes can never change: those of a snapshot.
     let isPublished: Bool
 
-    init(id: TreeID, root: TreeRoot, loader: NodeStore, isPublished: Bool = false) {
+    init(id: TreeID, root: TreeRoot, loader: NodeCache, isPublished: Bool = false) {
         self.id = id
         self.root = root
         self.loader = loader

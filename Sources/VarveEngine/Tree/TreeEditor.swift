@@ -14,7 +14,7 @@ internal import VarveFormat
 final class TreeEditor {
     let id: TreeID
     let stamp: UInt64
-    let loader: NodeStore
+    let loader: NodeCache
     /// A leaf above this weight is split; test stores use small ones.
     let splitWeight: Int
     /// The same for inner nodes.
@@ -35,7 +35,7 @@ final class TreeEditor {
     init(
         id: TreeID,
         stamp: UInt64,
-        loader: NodeStore,
+        loader: NodeCache,
         splitWeight: Int,
         innerWeight: Int? = nil,
         root: TreeRoot,

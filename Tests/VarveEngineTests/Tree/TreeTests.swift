@@ -9,8 +9,8 @@ import VarveTesting
 @testable import VarveEngine
 
 /// A store of nodes in which nothing is in the file.
-func noNodes() -> NodeStore {
-    NodeStore(
+func noNodes() -> NodeCache {
+    NodeCache(
         log: LogReader(file: EmptyFile(), seed: 0),
         budget: NodeBudget(bytesMax: 0),
         counters: EngineCounters()

@@ -1,4 +1,4 @@
-// FENCE: clean nodes in memory: found without a lock, loaded, checked, evicted.
+// FENCE: the cache of clean nodes: found without a lock, loaded, checked, evicted.
 //
 // Invariants
 // - An entry of the table is never wrong, only evicted: a place in the file never changes.
@@ -27,7 +27,7 @@ internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
-@safe final class NodeStore: Sendable {
+@safe final class NodeCache: Sendable {
     typealias Node = Unmanaged<TreeNode>
 
     @safe private struct Cache: ~Copyable {

@@ -1,7 +1,7 @@
 // Reading a page and making its node, apart: one thread reads in order, several decode.
 //
 // Invariants
-// - What comes out is what `NodeStore` would have loaded, or the error that it would have thrown.
+// - What comes out is what `NodeCache` would have loaded, or the error that it would have thrown.
 
 internal import VarveBase
 internal import VarveFormat

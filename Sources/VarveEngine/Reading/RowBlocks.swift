@@ -137,7 +137,7 @@ extension Snapshot {
         _ room: RowBlockRoom?
     ) throws(EngineError) -> [RowBlock] {
         let threads = engine.options.readingThreads
-        let passes = objects.count >= NodeStore.passingMin.objects
+        let passes = objects.count >= NodeCache.passingMin.objects
         if threads < 2 || objects.count < Self.parallelRowsMin {
             return [try RowBlock(state, tree, objects, from: 0, passes: passes, room)]
         }

@@ -14,7 +14,7 @@ final class Generation: Sendable {
     let header: FileHeader
     let file: any StoreFile
     let log: LogReader
-    let nodes: NodeStore
+    let nodes: NodeCache
     private let counters: EngineCounters
 
     init(
@@ -28,7 +28,7 @@ final class Generation: Sendable {
         self.file = file
         self.counters = counters
         log = LogReader(file: file, seed: header.fileSeed, environment)
-        nodes = NodeStore(log: log, budget: budget, counters: counters)
+        nodes = NodeCache(log: log, budget: budget, counters: counters)
     }
 
     /// Reads a large value or a small blob of this file.

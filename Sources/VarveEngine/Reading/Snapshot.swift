@@ -14,7 +14,7 @@ public final class Snapshot: Sendable {
 
     /// The generation's. Here as well, since a way through two objects costs a read a reference
     /// count, of an object that all readers share.
-    private let nodes: NodeStore
+    private let nodes: NodeCache
     private let token: UInt64
 
     init(state: StoreState, engine: Engine, token: UInt64) {
@@ -88,7 +88,7 @@ public final class Snapshot: Sendable {
         _ objects: [ObjectID],
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
-        let passes = objects.count >= NodeStore.passingMin.objects
+        let passes = objects.count >= NodeCache.passingMin.objects
         try state.visit(tree, objects, nodes, passes: passes, body)
     }
 

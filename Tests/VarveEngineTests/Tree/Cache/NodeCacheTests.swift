@@ -9,7 +9,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite(.verified) struct NodeStoreTests {
+@Suite(.verified) struct NodeCacheTests {
     private let entity = TestDelegate.entity
 
     /// What row `object` holds after `round` rounds of updates, each of which changes the objects

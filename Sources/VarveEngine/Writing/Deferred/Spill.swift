@@ -44,7 +44,7 @@ final class Spill {
     /// - Throws: `noSpace`, `ioFailed`: the transaction cannot go on.
     func write(
         _ editors: [TreeEditor],
-        _ nodes: NodeStore,
+        _ nodes: NodeCache,
         commit: CommitNumber
     ) throws(EngineError) {
         guard var log = log else { return }

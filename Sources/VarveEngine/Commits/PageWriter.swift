@@ -13,7 +13,7 @@ internal import VarveIO
 
 struct PageWriter {
     let commit: CommitNumber
-    let nodes: NodeStore
+    let nodes: NodeCache
     let flushBytes: Int
     /// Pages at or above this place are written again although they are in the file: a settle.
     let rewriteFrom: FileOffset?
@@ -32,7 +32,7 @@ struct PageWriter {
 
     init(
         commit: CommitNumber,
-        nodes: NodeStore,
+        nodes: NodeCache,
         flushBytes: Int,
         rewriteFrom: FileOffset? = nil,
         known: [ObjectIdentifier: PageAddress] = [:],

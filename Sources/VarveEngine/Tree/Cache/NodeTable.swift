@@ -8,7 +8,7 @@
 // - A place hashes to two buckets of four entries, one cache line each. It is in one of them or
 //   not in the table.
 //
-// A table does not grow: `NodeStore` makes a larger one, and this one goes the way of the nodes.
+// A table does not grow: `NodeCache` makes a larger one, and this one goes the way of the nodes.
 
 internal import Synchronization
 

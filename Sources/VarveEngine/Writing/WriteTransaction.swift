@@ -12,7 +12,7 @@ public import VarveFormat
 /// Changes that become one commit, or nothing.
 public final class WriteTransaction {
     let editor: StateEditor
-    private let loader: NodeStore
+    private let loader: NodeCache
     /// Holds the log while `Engine.write` lets the transaction change things.
     let spill: Spill
     private let options: EngineOptions
@@ -47,7 +47,7 @@ public final class WriteTransaction {
 
     init(
         editor: StateEditor,
-        loader: NodeStore,
+        loader: NodeCache,
         spill: Spill,
         objectIDs: ObjectIDs,
         options: EngineOptions,

@@ -1,7 +1,7 @@
 // FENCE: reading one node: plain words, no reference count, no check of exclusivity.
 //
 // Invariants
-// - A view is valid while somebody keeps its node alive (`NodeStore` says who) and the node is not
+// - A view is valid while somebody keeps its node alive (`NodeCache` says who) and the node is not
 //   changed. Nobody keeps a view longer than the call that got it.
 // - Slots of 24 bytes grow from the front of the block, keys and values from the back.
 //   slot = first 8 key bytes, key offset (4), key length (4), value offset (4), value length (4)

@@ -13,7 +13,7 @@ final class StateEditor {
     private(set) var base: StoreState
     let number: CommitNumber
     private let stamp: UInt64
-    private let loader: NodeStore
+    private let loader: NodeCache
     private let splitWeight: Int
     private let innerWeight: Int
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
@@ -60,7 +60,7 @@ final class StateEditor {
         base: StoreState,
         number: CommitNumber,
         stamp: UInt64,
-        loader: NodeStore,
+        loader: NodeCache,
         splitWeight: Int,
         innerWeight: Int,
         spill: Spill? = nil,

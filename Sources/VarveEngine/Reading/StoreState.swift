@@ -42,7 +42,7 @@ struct StoreState: Sendable {
         )
     }
 
-    func tree(_ id: TreeID, _ loader: NodeStore) -> Tree {
+    func tree(_ id: TreeID, _ loader: NodeCache) -> Tree {
         Tree(id: id, root: trees[id] ?? .empty, loader: loader)
     }
 }
