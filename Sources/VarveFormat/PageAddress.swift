@@ -89,4 +89,10 @@ public struct ValuePlace: Hashable, Sendable {
         address = try PageAddress(from: &reader, below: limit)
         length = try reader.varint("value length")
     }
+
+    /// Reads an entry of the tree of large values, which stands in the page of a commit.
+    public init(decoding entry: [UInt8]) throws(FormatError) {
+        var reader = ByteReader(entry, place: "large value")
+        try self.init(from: &reader, below: FileOffset(.max))
+    }
 }

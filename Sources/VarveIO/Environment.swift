@@ -1,5 +1,36 @@
 // Seam: everything else that differs between two runs: random bytes, clocks, thread order.
 
+/// Where tests stop the engine, or fail the call that comes next. Each is passed right before what
+/// its name says.
+public enum YieldPoint: Sendable {
+    case commitWrite, commitSync, commitPublish
+    case checkpointPages, checkpointWrite, checkpointSync
+    case settleWrite, settleSync, settleInPlaceWrite, settleInPlaceSync
+    /// Before the copy begins, before each step of it, when all is copied that was there, and when
+    /// only the last commits are missing.
+    case compactionBegin, compactionStep, compactionCopied, compactionCaughtUp
+    case compactionRename, compactionDirectory, compactionWitness
+}
+
+/// What a planted bug leaves out. Most planted bugs change the calls of the system; these are
+/// steps that no call shows.
+public enum OmittableStep: Sendable {
+    /// `durableEnd` moves after a sync.
+    case raiseDurableEnd
+    /// The bytes of a page or a value are compared with its hash.
+    case checkPayloadHash
+    /// A commit is compared with the hash over its body.
+    case checkBodyHash
+    /// Commits that nothing proves are written again.
+    case settle
+    /// Commits for which a full disk has no room are written again where they are.
+    case writeInPlace
+    /// A sweep keeps the blobs that rows name.
+    case keepNamedBlobs
+    /// A sweep keeps the blobs that a snapshot needs.
+    case keepPinnedBlobs
+}
+
 /// Sources of randomness and time, and named points where tests interleave threads.
 public protocol Environment: Sendable {
     /// Bytes that nobody can guess.
@@ -11,15 +42,15 @@ public protocol Environment: Sendable {
     /// Number of this process; differs after a fork.
     func processID() -> Int32
     /// Does nothing in production.
-    func yield(_ point: StaticString)
+    func yield(_ point: YieldPoint)
     /// Whether a step is to be left out: false in production. Tests of tests plant bugs with it
     /// (docs/Testing.md); asked where it costs nothing, at opening or before work on the disk.
-    func leavesOut(_ step: StaticString) -> Bool
+    func leavesOut(_ step: OmittableStep) -> Bool
 }
 
 extension Environment {
     /// Nothing is left out.
-    public func leavesOut(_ step: StaticString) -> Bool { false }
+    public func leavesOut(_ step: OmittableStep) -> Bool { false }
 
     /// 8 random bytes as a number.
     public func randomNumber() -> UInt64 {
@@ -50,5 +81,5 @@ public struct SystemEnvironment: Environment {
     /// The process number.
     public func processID() -> Int32 { SystemCalls.processID() }
     /// Nothing.
-    public func yield(_ point: StaticString) {}
+    public func yield(_ point: YieldPoint) {}
 }

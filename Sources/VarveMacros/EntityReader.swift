@@ -115,25 +115,21 @@ struct EntityReader {
                 )
                 return nil
             }
-            if case .toMany = property.kind {
-                complaints.add(
-                    "notIndexable",
-                    "'\(column)' leads to many objects and cannot be part of \(macro)",
-                    at: element
-                )
-                return nil
-            }
-            if case .attribute(wrapped: "Blob", _) = property.kind {
-                complaints.add(
-                    "notIndexable",
-                    "'\(column)' is a Blob, whose bytes are not in the row",
-                    at: element
-                )
+            if let reason = Self.reasonAgainstIndex(property, macro) {
+                complaints.add("notIndexable", "'\(column)' \(reason)", at: element)
                 return nil
             }
             columns.append(property.name)
         }
         return columns
+    }
+
+    private static func reasonAgainstIndex(_ property: EntityProperty, _ macro: String) -> String? {
+        switch property.kind {
+        case .toMany: "leads to many objects and cannot be part of \(macro)"
+        case .attribute(wrapped: "Blob", _): "is a Blob, whose bytes are not in the row"
+        default: nil
+        }
     }
 
     private mutating func checkConditional(_ conditional: IfConfigDeclSyntax) {

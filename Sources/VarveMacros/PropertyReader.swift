@@ -178,19 +178,7 @@ struct PropertyReader {
         name: String
     ) -> EntityProperty? {
         guard let relationship = variable.attribute("Relationship") else {
-            var annotated = variable
-            annotated.leadingTrivia = []
-            annotated.attributes.insert(
-                .attribute("@Relationship "),
-                at: annotated.attributes.startIndex
-            )
-            annotated.leadingTrivia = variable.leadingTrivia
-            complaints.add(
-                "toManyNeedsRelationship",
-                "'ToMany' is the type of a relationship",
-                at: type,
-                fixes: [("add '@Relationship'", Syntax(variable), Syntax(annotated))]
-            )
+            complainOfToMany(variable, type)
             return nil
         }
         guard let kind = relationshipKind(type) else { return nil }
@@ -237,6 +225,23 @@ struct PropertyReader {
             kind: kind,
             columnArguments: arguments,
             access: Self.access(variable)
+        )
+    }
+
+    /// A `ToMany` without @Relationship.
+    private mutating func complainOfToMany(_ variable: VariableDeclSyntax, _ type: TypeSyntax) {
+        var annotated = variable
+        annotated.leadingTrivia = []
+        annotated.attributes.insert(
+            .attribute("@Relationship "),
+            at: annotated.attributes.startIndex
+        )
+        annotated.leadingTrivia = variable.leadingTrivia
+        complaints.add(
+            "toManyNeedsRelationship",
+            "'ToMany' is the type of a relationship",
+            at: type,
+            fixes: [("add '@Relationship'", Syntax(variable), Syntax(annotated))]
         )
     }
 

@@ -55,12 +55,11 @@ extension StoreError {
         _ schema: SchemaModel? = nil,
         isOpening: Bool = false
     ) -> StoreError {
-        let place = Place(store: store)
         func make(
             _ code: Code,
-            _ place: Place = place,
-            details: [Detail] = [],
-            suggestion: String? = nil
+            _ place: Place = Place(store: store),
+            _ details: [Detail] = [],
+            _ advice: String? = nil
         ) -> StoreError {
             StoreError(
                 code,
@@ -68,38 +67,25 @@ extension StoreError {
                 place: place,
                 details: details,
                 cause: error,
-                suggestion: suggestion
+                suggestion: advice
             )
         }
-        func object(_ name: String, _ object: ObjectID) -> ManagedObjectID? {
-            guard let identity, let model = schema?.entities.first(where: { $0.name == name })
-            else {
-                return nil
-            }
-            return ManagedObjectID(store: identity, entity: model.record.id, object: object)
+        func all(_ code: Code, _ texts: [String], _ advice: String) -> StoreError {
+            make(code, Place(store: store), texts.map { Detail(code: code, message: $0) }, advice)
+        }
+        func object(_ name: String, _ id: ObjectID) -> ManagedObjectID? {
+            schema?.objectID(name, id, identity)
         }
         switch error {
         case .engine(let engine):
-            return translating(engine, place, isOpening: isOpening)
-        case .format:
-            return make(.damaged, suggestion: verify(store))
+            return translating(engine, Place(store: store), isOpening: isOpening)
+        case .format: return all(.damaged, [], verify(store))
         case .schemaMismatch(let problems):
-            return make(
-                .schemaMismatch,
-                details: problems.map { Detail(code: .schemaMismatch, message: $0) },
-                suggestion:
-                    "Give what was renamed an originalName and new properties a default, and "
-                    + "name what is to go with its data in ContainerOptions.removing; the store "
-                    + "is as it was."
-            )
+            return all(.schemaMismatch, problems, afterMismatch)
         case .schemaTooNew:
-            return make(.schemaTooNew, suggestion: "Update the app; the store is as it was.")
+            return all(.schemaTooNew, [], "Update the app; the store is as it was.")
         case .invalidSchema(let problems):
-            return make(
-                .invalidSchema,
-                details: problems.map { Detail(code: .invalidSchema, message: $0) },
-                suggestion: "Correct the entities' declarations."
-            )
+            return all(.invalidSchema, problems, "Correct the entities' declarations.")
         case .unknownEntity(let name):
             return make(.unknownEntity, Place(store: store, entity: name))
         case .unknownProperty(let entity, let property):
@@ -108,38 +94,38 @@ extension StoreError {
         case .invalidRequest: return make(.invalidRequest)
         case .invalidCursor: return make(.invalidCursor)
         case .notUnique(let violations):
-            let details = violations.map { violation in
-                Detail(
-                    code: .notUnique,
-                    message: violation.description,
-                    place: Place(
-                        entity: violation.entityName,
-                        attribute: violation.properties.joined(separator: ", ")
-                    ),
-                    objects: violation.objects.compactMap { object(violation.entityName, $0) }
-                )
-            }
-            return notUnique(details, store, cause: error)
-        case .missingValue(let entity, let property, let id):
-            return make(
-                .missingValue,
-                Place(
-                    store: store,
-                    entity: entity,
-                    attribute: property,
-                    object: object(entity, id)
-                )
-            )
-        case .wrongType(let entity, let property, _):
-            return make(.invalid, Place(store: store, entity: entity, attribute: property))
+            return notUnique(violations.map { detail($0, object) }, store, cause: error)
+        case .missingValue(let entity, let name, let id):
+            var place = Place(store: store, entity: entity, attribute: name)
+            place.object = object(entity, id)
+            return make(.missingValue, place)
+        case .wrongType(let entity, let name, _):
+            return make(.invalid, Place(store: store, entity: entity, attribute: name))
         case .objectNotFound(let entity, let id), .objectExists(let entity, let id):
-            return make(
-                .objectNotFound,
-                Place(store: store, entity: entity, object: object(entity, id))
-            )
-        case .valueOutside(let entity, let property):
-            return make(.ioFailed, Place(store: store, entity: entity, attribute: property))
+            let id = object(entity, id)
+            return make(.objectNotFound, Place(store: store, entity: entity, object: id))
+        case .valueOutside(let entity, let name):
+            return make(.ioFailed, Place(store: store, entity: entity, attribute: name))
         }
+    }
+
+    private static let afterMismatch =
+        "Give what was renamed an originalName and new properties a default, and name what is to "
+        + "go with its data in ContainerOptions.removing; the store is as it was."
+
+    private static func detail(
+        _ violation: UniqueViolation,
+        _ object: (String, ObjectID) -> ManagedObjectID?
+    ) -> Detail {
+        Detail(
+            code: .notUnique,
+            message: violation.description,
+            place: Place(
+                entity: violation.entityName,
+                attribute: violation.properties.joined(separator: ", ")
+            ),
+            objects: violation.objects.compactMap { object(violation.entityName, $0) }
+        )
     }
 
     /// An error of the engine.
@@ -150,86 +136,75 @@ extension StoreError {
     ) -> StoreError {
         var place = place
         place.frame = error.place.map { "@\(String($0.rawValue, radix: 16))" }
-        let store = place.store ?? ""
-        func make(_ code: Code, _ suggestion: String?, outcome: Outcome = .nothingSaved)
-            -> StoreError
-        {
-            StoreError(
-                code,
-                error.message,
-                place: place,
-                outcome: outcome,
-                commit: error.commit,
-                cause: error,
-                suggestion: suggestion
-            )
+        return StoreError(
+            code(for: error.code),
+            error.message,
+            place: place,
+            outcome: error.code == .outcomeUnknown ? .unknown : .nothingSaved,
+            commit: error.commit,
+            cause: error,
+            suggestion: suggestion(for: error.code, place.store ?? "", isOpening)
+        )
+    }
+
+    private static func code(for code: EngineError.Code) -> Code {
+        switch code {
+        case .notAStore: .notAStore
+        case .formatTooNew: .formatTooNew
+        case .missing, .ioFailed: .ioFailed
+        case .missingDirectory: .missingFolder
+        case .busy: .busy
+        case .damaged, .newestCommitDamaged: .damaged
+        case .noSpace: .diskFull
+        case .permission: .permissionDenied
+        case .readOnly: .readOnly
+        case .outcomeUnknown, .poisoned: .outcomeUnknown
+        case .closed: .closed
+        case .reentrant: .reentrantSave
+        case .limitExceeded: .valueTooLarge
+        case .invalid, .cancelled, .notRetained: .invalidRequest
+        case .objectMissing: .objectNotFound
+        case .blobMissing: .blobMissing
+        case .blobSwept: .blobSwept
+        case .blobDamaged: .blobDamaged
+        case .storeGone: .storeGone
         }
-        switch error.code {
-        case .notAStore:
-            return make(.notAStore, "Check the path: the file there is left as it is.")
+    }
+
+    /// What helps; each is followed by a test (`AdviceFor...Tests`).
+    private static func suggestion(
+        for code: EngineError.Code,
+        _ store: String,
+        _ isOpening: Bool
+    ) -> String? {
+        switch code {
+        case .notAStore: "Check the path: the file there is left as it is."
         case .formatTooNew:
-            return make(
-                .formatTooNew,
-                "Update the app: a newer version wrote this store, and it is as it was. Where the "
-                    + "message says so, isReadOnly reads it until then."
-            )
-        case .missing:
-            return make(
-                .ioFailed,
-                "Check the path, or open with createIfMissing to make a new store."
-            )
-        case .missingDirectory:
-            return make(.missingFolder, "Make the folder first, or choose one that exists.")
-        case .busy: return make(.busy, whenItFails(error.code, isOpening))
-        case .damaged, .newestCommitDamaged:
-            return make(.damaged, verify(store))
-        case .ioFailed: return make(.ioFailed, whenItFails(error.code, isOpening))
-        case .noSpace: return make(.diskFull, whenItFails(error.code, isOpening))
+            "Update the app: a newer version wrote this store, and it is as it was. Where the "
+                + "message says so, isReadOnly reads it until then."
+        case .missing: "Check the path, or open with createIfMissing to make a new store."
+        case .missingDirectory: "Make the folder first, or choose one that exists."
+        case .busy, .ioFailed, .noSpace: whenItFails(code, isOpening)
+        case .damaged, .newestCommitDamaged: verify(store)
         case .permission:
-            return make(
-                .permissionDenied,
-                "The store's folder and file must be readable and writable; open with isReadOnly "
-                    + "to read only."
-            )
-        case .readOnly:
-            return make(.readOnly, "Open the store without isReadOnly to write.")
+            "The store's folder and file must be readable and writable; open with isReadOnly "
+                + "to read only."
+        case .readOnly: "Open the store without isReadOnly to write."
         case .outcomeUnknown:
-            return make(
-                .outcomeUnknown,
-                "Close the store, open it again, and call outcome(of:) with this error's commit: "
-                    + "it tells whether the save is there. Until then the store can be read.",
-                outcome: .unknown
-            )
+            "Close the store, open it again, and call outcome(of:) with this error's commit: "
+                + "it tells whether the save is there. Until then the store can be read."
         case .poisoned:
-            return make(
-                .outcomeUnknown,
-                "Close the store and open it again to write, and to learn what became of the "
-                    + "save that failed first. Until then the store can be read."
-            )
-        case .closed: return make(.closed, nil)
-        case .reentrant:
-            return make(.reentrantSave, "Save when the closure or merge policy has returned.")
-        case .limitExceeded: return make(.valueTooLarge, nil)
-        case .invalid: return make(.invalidRequest, nil)
-        case .objectMissing: return make(.objectNotFound, nil)
-        case .cancelled: return make(.invalidRequest, nil)
-        case .notRetained: return make(.invalidRequest, nil)
-        case .blobMissing:
-            return make(.blobMissing, setAnew(store))
+            "Close the store and open it again to write, and to learn what became of the "
+                + "save that failed first. Until then the store can be read."
+        case .reentrant: "Save when the closure or merge policy has returned."
+        case .blobMissing, .blobDamaged: setAnew(store)
         case .blobSwept:
-            return make(
-                .blobSwept,
-                "Open the store again: it then reads what is there now, and follows the process "
-                    + "that writes if the file \(store)-lock is there or can be made."
-            )
+            "Open the store again: it then reads what is there now, and follows the process "
+                + "that writes if the file \(store)-lock is there or can be made."
         case .storeGone:
-            return make(
-                .storeGone,
-                "Edits stand, and reads go on: copy the objects that are wanted to a container of "
-                    + "another store. Then close this one, and open the store that is wanted."
-            )
-        case .blobDamaged:
-            return make(.blobDamaged, setAnew(store))
+            "Edits stand, and reads go on: copy the objects that are wanted to a container of "
+                + "another store. Then close this one, and open the store that is wanted."
+        case .closed, .limitExceeded, .invalid, .objectMissing, .cancelled, .notRetained: nil
         }
     }
 
@@ -266,5 +241,18 @@ extension StoreError {
     static func setAnew(_ store: String) -> String {
         "Set the property anew, or put the blob's file back from a copy of the store. "
             + "varve verify \(store) --full names the blobs and their objects."
+    }
+}
+
+extension SchemaModel {
+    fileprivate func objectID(
+        _ entity: String,
+        _ id: ObjectID,
+        _ store: UUIDValue?
+    ) -> ManagedObjectID? {
+        guard let store, let model = entities.first(where: { $0.name == entity }) else {
+            return nil
+        }
+        return ManagedObjectID(store: store, entity: model.record.id, object: id)
     }
 }

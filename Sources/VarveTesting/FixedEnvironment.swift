@@ -39,5 +39,5 @@ public final class FixedEnvironment: Environment {
     /// Always the same.
     public func processID() -> Int32 { 4411 }
     /// Nothing.
-    public func yield(_ point: StaticString) {}
+    public func yield(_ point: YieldPoint) {}
 }

@@ -85,84 +85,86 @@ public enum SampleStore {
         options.engine.environment = FixedEnvironment()
         options.engine.creator = "SampleStore 1"
         let store = try RecordStore.open(location, schema: schema, options: options)
-        let author = try entity("Author", store)
-        let book = try entity("Book", store)
-        let loan = try entity("Loan", store)
         // Taken from the store, so that nothing else gets them; numbered from 1 to read well.
         precondition(books >= 4, "the first four books are special")
         _ = store.allocateObjectIDs(6 + books + books * 2)
-        func id(_ number: Int) -> ObjectID { ObjectID(UInt64(number) + 1) }
+        try insertAll(store, books)
+        try store.engine.checkpoint()
+        let book = try entity("Book", store)
+        let loan = try entity("Loan", store)
+        _ = try store.write(author: "edit") { transaction in
+            let edit: [(String, StoredValue)] = [("title", .text("Solaris")), ("year", .int(1961))]
+            try transaction.update(book.id, id(6), try values(book, edit))
+        }
+        _ = try store.write(author: "lend") { transaction in
+            let lent: [(String, StoredValue)] = [
+                ("due", .date(800_000_000)), ("book", .reference(id(6))),
+            ]
+            try transaction.insert(loan.id, id(5 + books * 3), try values(loan, lent))
+            try transaction.delete(loan.id, id(5 + books))
+        }
+        return store
+    }
+
+    private static func id(_ number: Int) -> ObjectID { ObjectID(UInt64(number) + 1) }
+
+    /// The commit "import".
+    private static func insertAll(_ store: RecordStore, _ books: Int) throws {
+        let author = try entity("Author", store)
+        let book = try entity("Book", store)
+        let loan = try entity("Loan", store)
         var random = SeededRandom(seed: 7)
-        let small = try store.engine.makeBlobWriter(externalLimit: 4096)
-        try small.append(random.bytes(1000))
-        let smallBlob = try small.finish()
-        let large = try store.engine.makeBlobWriter(externalLimit: 4096)
-        try large.append(random.bytes(20_000))
-        let largeBlob = try large.finish()
+        let covers = try [1000, 20_000].map { count in
+            let writer = try store.engine.makeBlobWriter(externalLimit: 4096)
+            try writer.append(random.bytes(count))
+            return try writer.finish()
+        }
         let names = [
             "Iris Murdoch", "Lem", "Ursula K. Le Guin", "Wisława Szymborska", "Tove Jansson",
         ]
         _ = try store.write(author: "import") { transaction in
             for (number, name) in names.enumerated() {
-                try transaction.insert(
-                    author.id,
-                    id(number),
-                    try values(author, [("name", .text(name))])
-                )
+                let fields = try values(author, [("name", .text(name))])
+                try transaction.insert(author.id, id(number), fields)
             }
             for number in 0..<books {
-                var fields: [(String, StoredValue)] = [
-                    ("title", .text(number == 0 ? "The Sea, The Sea" : "Volume \(number)")),
-                    ("year", number % 7 == 3 ? .null : .int(Int64(1950 + number % 70))),
-                    ("price", decimal(number)),
-                ]
-                if number == 1 { fields.append(("cover", .blob(smallBlob.reference))) }
-                if number == 2 { fields.append(("cover", .blob(largeBlob.reference))) }
-                if number == 3 {
-                    let text = String(repeating: "A long story. ", count: 300)
-                    fields.append(("notes", .text(text)))
-                }
-                if number == 4 { fields.append(("notes", .text("bell \u{7}, escape \u{1B}[31m"))) }
+                var fields = special(number, covers)
                 fields.append(("author", .reference(id(number % names.count))))
                 try transaction.insert(book.id, id(5 + number), try values(book, fields))
                 for copy in 0..<2 {
-                    try transaction.insert(
-                        loan.id,
-                        id(5 + books + number * 2 + copy),
-                        try values(
-                            loan,
-                            [
-                                ("due", .date(Double(790_000_000 + number * 86_400 + copy))),
-                                ("book", .reference(id(5 + number))),
-                            ]
-                        )
-                    )
+                    let fields: [(String, StoredValue)] = [
+                        ("due", .date(Double(790_000_000 + number * 86_400 + copy))),
+                        ("book", .reference(id(5 + number))),
+                    ]
+                    let place = id(5 + books + number * 2 + copy)
+                    try transaction.insert(loan.id, place, try values(loan, fields))
                 }
             }
             if let similar = book.relationship(named: "similar") {
                 try transaction.setOrder(book, similar, of: id(5), [id(8), id(6), id(7)])
             }
         }
-        try store.engine.checkpoint()
-        _ = try store.write(author: "edit") { transaction in
-            try transaction.update(
-                book.id,
-                id(6),
-                try values(book, [("title", .text("Solaris")), ("year", .int(1961))])
-            )
+    }
+
+    /// What a book has of its own; the first five are the special ones.
+    private static func special(
+        _ number: Int,
+        _ covers: [PendingBlob]
+    ) -> [(String, StoredValue)] {
+        var fields: [(String, StoredValue)] = [
+            ("title", .text(number == 0 ? "The Sea, The Sea" : "Volume \(number)")),
+            ("year", number % 7 == 3 ? .null : .int(Int64(1950 + number % 70))),
+            ("price", decimal(number)),
+        ]
+        switch number {
+        case 1, 2: fields.append(("cover", .blob(covers[number - 1].reference)))
+        case 3:
+            let text = String(repeating: "A long story. ", count: 300)
+            fields.append(("notes", .text(text)))
+        case 4: fields.append(("notes", .text("bell \u{7}, escape \u{1B}[31m")))
+        default: break
         }
-        _ = try store.write(author: "lend") { transaction in
-            try transaction.insert(
-                loan.id,
-                id(5 + books * 3),
-                try values(
-                    loan,
-                    [("due", .date(800_000_000)), ("book", .reference(id(6)))]
-                )
-            )
-            try transaction.delete(loan.id, id(5 + books))
-        }
-        return store
+        return fields
     }
 
     private static func decimal(_ number: Int) -> StoredValue {

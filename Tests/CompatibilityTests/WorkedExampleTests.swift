@@ -15,7 +15,7 @@ private struct StandingEnvironment: Environment {
     func monotonicNanoseconds() -> UInt64 { 1_000_000 }
     func wallClockMicroseconds() -> Int64 { 1_772_460_660_000_000 }
     func processID() -> Int32 { 1 }
-    func yield(_ point: StaticString) {}
+    func yield(_ point: YieldPoint) {}
 }
 
 @Suite struct WorkedExampleTests {

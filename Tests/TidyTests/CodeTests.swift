@@ -42,7 +42,7 @@ import Testing
     /// Lines of the longest file allowed.
     private static let fileLinesMax = 600
     /// Lines of the longest function allowed, braces included. Is only lowered.
-    private static let functionLinesMax = 100
+    private static let functionLinesMax = 60
 
     @Test("Each file of the fence is there") func theFenceNamesFiles() {
         let gone = Self.fence.subtracting(Repository.files.map(\.path))
@@ -72,6 +72,12 @@ import Testing
             var open: (number: Int, indentation: Int)?
             for (index, line) in file.lines.enumerated() {
                 let indentation = line.prefix { $0 == " " }.count
+                // What a protocol asks for has no body and no end.
+                if open != nil, Self.beginsFunction(line.dropFirst(indentation)),
+                    open?.indentation == indentation
+                {
+                    open = nil
+                }
                 if let start = open {
                     guard line.dropFirst(indentation).hasPrefix("}"),
                         indentation == start.indentation

@@ -40,27 +40,27 @@ struct TestThread {
 /// An environment whose yield points call the test.
 struct GatedEnvironment: Environment {
     private let system = SystemEnvironment()
-    let onYield: @Sendable (String) -> Void
+    let onYield: @Sendable (YieldPoint) -> Void
 
     func randomBytes(_ count: Int) -> [UInt8] { system.randomBytes(count) }
     func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
     func wallClockMicroseconds() -> Int64 { system.wallClockMicroseconds() }
     func processID() -> Int32 { system.processID() }
-    func yield(_ point: StaticString) { onYield("\(point)") }
+    func yield(_ point: YieldPoint) { onYield(point) }
 }
 
 /// Holds the first thread that comes to a point until the test lets it go.
 final class Gate: Sendable {
-    private let point: String
+    private let point: YieldPoint
     private let isArmed = Mutex(false)
     private let reached = Parker()
     private let opened = Parker()
 
-    init(_ point: String) { self.point = point }
+    init(_ point: YieldPoint) { self.point = point }
 
     func arm() { isArmed.withLock { $0 = true } }
-    func yield(_ name: String) {
-        guard name == point else { return }
+    func yield(_ passed: YieldPoint) {
+        guard passed == point else { return }
         let holds = isArmed.withLock { isArmed in
             defer { isArmed = false }
             return isArmed

@@ -99,7 +99,7 @@ extension Engine {
         var hasEntry = try cursor.first()
         while hasEntry {
             let (key, value) = (cursor.key, cursor.value)
-            let (digest, entry) = try Self.format { () throws(FormatError) in
+            let (digest, entry) = try decoded { () throws(FormatError) in
                 (try EngineKeys.digest(decoding: key), try BlobEntry(decoding: value))
             }
             if entry.place == .file, !there.contains(digest) {
@@ -118,7 +118,7 @@ extension Engine {
         hasEntry = try cursor.first()
         while hasEntry {
             let key = cursor.key
-            let digest = try Self.format { () throws(FormatError) in
+            let digest = try decoded { () throws(FormatError) in
                 try EngineKeys.dropped(decoding: key).digest
             }
             // Its file may be gone already: then no commit that is kept names it.

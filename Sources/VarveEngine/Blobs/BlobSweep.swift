@@ -22,7 +22,7 @@ extension Engine {
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
         guard state.trees[.droppedBlobs] != nil, canSweep else { return state }
-        let leavesPinsOut = options.environment.leavesOut("sweep.pinned")
+        let leavesPinsOut = options.environment.leavesOut(.keepPinnedBlobs)
         let oldest =
             leavesPinsOut ? state.number : min(oldestPinned(), try oldestRetained(state))
         var keys: [BlobDigest: [[UInt8]]] = [:]
@@ -30,7 +30,7 @@ extension Engine {
         var cursor = TreeCursor(state.tree(.droppedBlobs))
         var hasEntry = try cursor.first()
         while hasEntry {
-            let (commit, digest) = try Self.format { () throws(FormatError) in
+            let (commit, digest) = try decoded { () throws(FormatError) in
                 try EngineKeys.dropped(decoding: cursor.key)
             }
             if commit > oldest {
@@ -72,7 +72,7 @@ extension Engine {
         try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
             guard try hasSweepable(writer.pending) else { return }
-            writer.isDirty = true
+            writer.wantCheckpoint()
             try checkpoint(&writer)
         }
     }
@@ -82,7 +82,7 @@ extension Engine {
         guard state.trees[.droppedBlobs] != nil, canSweep else { return false }
         var cursor = TreeCursor(state.tree(.droppedBlobs))
         guard try cursor.first() else { return false }
-        let (commit, _) = try Self.format { () throws(FormatError) in
+        let (commit, _) = try decoded { () throws(FormatError) in
             try EngineKeys.dropped(decoding: cursor.key)
         }
         return commit <= min(oldestPinned(), try oldestRetained(state))
@@ -99,7 +99,7 @@ extension Engine {
         var hasEntry = try cursor.first()
         while hasEntry {
             dropped.insert(
-                try Self.format { () throws(FormatError) in
+                try decoded { () throws(FormatError) in
                     try EngineKeys.dropped(decoding: cursor.key).digest
                 }
             )
@@ -109,16 +109,12 @@ extension Engine {
             try blobStore.files.list()
         }
         var orphans: [BlobDigest] = []
-        let leavesNamesOut = options.environment.leavesOut("sweep.named")
+        let leavesNamesOut = options.environment.leavesOut(.keepNamedBlobs)
         for digest in files where !dropped.contains(digest) {
             let isNamed = try named.value(EngineKeys.digest(digest)) != nil
             if !isNamed || leavesNamesOut { orphans.append(digest) }
         }
         let removed = try blobStore.remove(orphans)
         counters.blobFilesSwept.add(UInt64(removed.count), ordering: .relaxed)
-    }
-
-    static func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
-        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 }

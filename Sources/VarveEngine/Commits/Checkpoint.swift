@@ -21,15 +21,15 @@ extension Engine {
         _ writer: inout WriterState,
         leaving reserve: UInt64 = 0
     ) throws(EngineError) {
-        guard writer.isDirty else { return }
+        guard writer.needsCheckpoint else { return }
         try syncHanded(&writer)
         let mark = writer.log.mark
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: [:], leaving: reserve, &writer)
             try writer.log.makeRoom(leaving: reserve)
-            options.environment.yield("checkpoint.write")
+            options.environment.yield(.checkpointWrite)
             do throws(IOError) { try writer.log.flush() } catch { throw .io(error) }
-            options.environment.yield("checkpoint.sync")
+            options.environment.yield(.checkpointSync)
             do throws(IOError) { try writer.log.sync() } catch {
                 throw EngineError(
                     .poisoned,
@@ -39,9 +39,8 @@ extension Engine {
                 )
             }
             pages.keepNodes()
-            writer.pending = clean
+            writer.checkpointed(as: clean)
             _ = published.withLock { $0.show(clean, isDurable: true) }
-            writer.isDirty = false
         } catch {
             throw giveUp(&writer, backTo: mark, error)
         }
@@ -77,9 +76,7 @@ extension Engine {
             body: body.bytes
         )
         clean.becomeBase(at: placed.offset, liveBytes: clean.liveBytes)
-        // It stands behind a CLOSE that may be there.
-        writer.isClosedCleanly = false
-        writer.isWitnessed = false
+        writer.wroteBehindItsEnd()
         return (clean, pages)
     }
 
@@ -99,10 +96,10 @@ extension Engine {
     func closeCleanly(_ writer: inout WriterState) throws(EngineError) {
         try sweepOrphans(&writer)
         // A snapshot that has gone since may have kept dropped ones from the last checkpoint.
-        if try hasSweepable(writer.pending) { writer.isDirty = true }
+        if try hasSweepable(writer.pending) { writer.wantCheckpoint() }
         // IDs that were handed out without a commit must be known to the next opening.
         guard
-            writer.isDirty || !writer.isClosedCleanly
+            writer.needsCheckpoint || writer.logEnd != .closed
                 || objectIDHighWater > writer.recordedHighWater
         else { return }
         do throws(EngineError) {
@@ -125,14 +122,13 @@ extension Engine {
             // Every commit is durable already; only the shortcut for the next opening is lost.
             throw .io(error)
         }
-        writer.isClosedCleanly = true
+        writer.closedCleanly()
     }
 
     /// After a while without commits: the newest one gets a witness, so that damage to it is told
     /// from a write that never happened, and the next opening finds nothing in doubt.
     func witness(_ writer: inout WriterState) throws(EngineError) {
-        guard case .open = writer.status, !writer.isClosedCleanly, !writer.isWitnessed
-        else { return }
+        guard writer.isOpen, writer.logEnd == .open else { return }
         try syncHanded(&writer)
         let mark = writer.log.mark
         var record = stateRecord(writer.pending, writer)
@@ -150,7 +146,7 @@ extension Engine {
         do throws(IOError) { try writer.log.sync() } catch {
             throw poison(&writer, EngineError(.ioFailed, error.description, cause: error))
         }
-        writer.isWitnessed = true
+        writer.witnessed()
         counters.witnesses.add(1, ordering: .relaxed)
     }
 

@@ -68,11 +68,7 @@ extension Engine {
                 durability: durability,
                 end: writer.log.end
             )
-            writer.pending = state
-            writer.newest = commit
-            writer.isDirty = writer.isDirty || pages == nil
-            writer.isClosedCleanly = false
-            writer.isWitnessed = false
+            writer.take(commit)
             queue.add(commit)
             return commit
         } catch {
@@ -114,7 +110,7 @@ extension Engine {
         do throws(EngineError) {
             try checkWritable(writer)
             precondition(writer.log.hasRoom, "each of them has made its room")
-            options.environment.yield("commit.write")
+            options.environment.yield(.commitWrite)
             try flush(&writer)
         } catch {
             refuse(&batch, error, &writer)
@@ -132,7 +128,7 @@ extension Engine {
         {
             return nil
         }
-        options.environment.yield("commit.sync")
+        options.environment.yield(.commitSync)
         do throws(IOError) {
             let start = options.environment.monotonicNanoseconds()
             try batch.progress.sync(batch.file)
@@ -155,7 +151,7 @@ extension Engine {
         for commit in batch.commits {
             commit.pages?.keepNodes()
             if let changes = commit.changes {
-                options.environment.yield("commit.publish")
+                options.environment.yield(.commitPublish)
                 delegate.willPublish(changes)
                 let isSmall = commit.pages == nil
                 _ = published.withLock {
@@ -456,9 +452,7 @@ extension Engine {
             }
         }
         batch.commits = kept
-        writer.log.rollbackToHanded()
-        writer.pending = kept.last?.state ?? published.withLock { $0.state }
-        writer.isDirty = true
+        writer.fallBack(to: kept.last?.state ?? published.withLock { $0.state })
     }
 
     /// The sync failed: nobody knows what of the batch is on disk, and who stands on it fails too.

@@ -109,7 +109,7 @@ extension Engine {
             if known == .absent, !writer.log.hasHandedCommit {
                 // Bytes that did not read as a commit until now could do so after the next power
                 // cut, unless a commit frame is on disk that does not chain to them.
-                writer.isDirty = true
+                writer.wantCheckpoint()
                 try checkpoint(&writer)
             }
             return known

@@ -61,17 +61,7 @@ struct CompactedFile {
             counters: counters,
             environment: environment
         )
-        log = LogWriter(
-            file: file,
-            seed: header.fileSeed,
-            options: options,
-            counters: counters,
-            end: FileHeader.logStart,
-            durableEnd: FileHeader.logStart,
-            lastCommit: FileOffset(0),
-            lastCommitHash: 0,
-            checkpoint: FileOffset(0)
-        )
+        log = LogWriter(beginning: file, seed: header.fileSeed, options, counters)
     }
 
     /// Writes what gathered when it is much, and syncs now and then.

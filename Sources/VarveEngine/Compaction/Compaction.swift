@@ -139,7 +139,7 @@ extension Engine {
                 // In the background the processors are the app's.
                 threads: pace == nil ? options.encodingThreads : 1
             ) { count, bytes throws(EngineError) in
-                self.options.environment.yield("compaction.step")
+                self.options.environment.yield(.compactionStep)
                 status.entriesDone += count
                 status.bytesWritten = bytes
                 if isCancelled() { throw EngineError(.cancelled, "the compaction was cancelled") }
@@ -163,13 +163,13 @@ extension Engine {
         _ start: Snapshot,
         _ pace: CompactionPace?
     ) throws(EngineError) -> CompactionReport {
-        options.environment.yield("compaction.begin")
+        options.environment.yield(.compactionBegin)
         try run.begin(with: oldest.state)
         if run.keepsHistory {
             run.describe(as: try CommitChain(start.state).record(of: oldest.number))
             try run.writeCheckpoint()
         }
-        options.environment.yield("compaction.copied")
+        options.environment.yield(.compactionCopied)
         pace?.isCatchingUp = true
         var done = oldest
         var kept = oldest.number
@@ -183,7 +183,7 @@ extension Engine {
         var report: CompactionReport?
         while report == nil {
             try catchUp(&run, &done, &rounds)
-            options.environment.yield("compaction.caughtUp")
+            options.environment.yield(.compactionCaughtUp)
             let (commits, bytes) = (run.commits, run.file.log.end.rawValue)
             report = try lastStep(&run, done, &kept, rounds: rounds)
             report?.commitsInLastStep = run.commits - commits
@@ -242,27 +242,21 @@ extension Engine {
         let generation = run.file.generation
         let recovered = try run.check(against: old)
         let mark = names.mark
-        options.environment.yield("compaction.rename")
+        options.environment.yield(.compactionRename)
         do throws(IOError) {
             try directory.rename(run.file.name, to: fileName, replacing: true)
         } catch {
             if (try? directory.exists(run.file.name)) == true { throw .io(error) }
             throw poison(&writer, Self.inDoubt(error))
         }
-        options.environment.yield("compaction.directory")
+        options.environment.yield(.compactionDirectory)
         do throws(IOError) {
             try names.sync(since: mark)
         } catch {
             throw poison(&writer, Self.inDoubt(error))
         }
-        options.environment.yield("compaction.witness")
-        var log = Self.logWriter(
-            behind: recovered,
-            generation.file,
-            generation.header.fileSeed,
-            options,
-            counters
-        )
+        options.environment.yield(.compactionWitness)
+        var log = LogWriter(behind: recovered, in: generation, options, counters)
         if run.file.preparedEnd > log.end { log.room.pass(run.file.preparedEnd) }
         do throws(IOError) {
             try log.proveName(behind: recovered, epoch: writer.epoch, options.environment)
@@ -270,14 +264,9 @@ extension Engine {
             throw poison(&writer, Self.inDoubt(error))
         }
         let before = writer.log.end.rawValue
-        writer.generation = generation
-        writer.log = log
-        writer.pending = run.state
         // Stamps of nodes in memory: no transaction to come may take them for its own.
         writer.stamp = max(writer.stamp, run.stamp)
-        writer.isDirty = run.state.isDirty
-        writer.isClosedCleanly = false
-        writer.isWitnessed = true
+        writer.stand(on: run.state, log, isWitnessed: true)
         // `.relaxed` commits, too: the new file was synced with all of them.
         _ = published.withLock { $0.show(run.state, isDurable: true) }
         let after = recovered.newest.end.rawValue

@@ -152,13 +152,13 @@ struct CompactionRun {
         _ source: LogReader
     ) throws(EngineError) -> [UInt8] {
         if tree == .blobs {
-            var entry = try Self.format { () throws(FormatError) in
+            var entry = try decoded { () throws(FormatError) in
                 try BlobEntry(decoding: value)
             }
             guard case .frame(let place) = entry.place else { return value }
             // The digest vouches for the content: what is here already will do.
             if let there = try state.tree(.blobs).value(key) {
-                let known = try Self.format { () throws(FormatError) in
+                let known = try decoded { () throws(FormatError) in
                     try BlobEntry(decoding: there)
                 }
                 entry.place = known.place
@@ -167,17 +167,10 @@ struct CompactionRun {
             entry.place = .frame(try file.copy(place, from: source))
             return entry.encoded()
         }
-        let place = try Self.format { () throws(FormatError) in
-            var reader = ByteReader(value, place: "large value")
-            return try ValuePlace(from: &reader, below: FileOffset(.max))
-        }
+        let place = try decoded { () throws(FormatError) in try ValuePlace(decoding: value) }
         var writer = ByteWriter(capacity: 20)
         try file.copy(place, from: source).append(to: &writer)
         return writer.bytes
-    }
-
-    static func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
-        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 
     // MARK: Later commits
@@ -268,8 +261,8 @@ struct CompactionRun {
         _ source: LogReader
     ) throws(EngineError) {
         var places: [NewPlace] = []
-        var reader = try Self.format { () throws(FormatError) in try Replay.bodyReader(commit) }
-        let listed = try Self.format { () throws(FormatError) in
+        var reader = try decoded { () throws(FormatError) in try Replay.bodyReader(commit) }
+        let listed = try decoded { () throws(FormatError) in
             try DeltaOps.decodePlaces(&reader, below: commit.offset)
         }
         for place in listed {
@@ -294,7 +287,7 @@ struct CompactionRun {
             stamp: stamp
         )
         state = try replay.apply(commit, to: state, placesMovedTo: places)
-        let operations = try Self.format { () throws(FormatError) in
+        let operations = try decoded { () throws(FormatError) in
             try reader.bytes(count: reader.remaining, "operations")
         }
         var body = ByteWriter(capacity: operations.count + 64)
@@ -328,8 +321,8 @@ struct CompactionRun {
         }
         try apply(from: old, to: replay.state(of: commit))
         try writePages()
-        var reader = try Self.format { () throws(FormatError) in try Replay.bodyReader(commit) }
-        let changes = try Self.format { () throws(FormatError) in
+        var reader = try decoded { () throws(FormatError) in try Replay.bodyReader(commit) }
+        let changes = try decoded { () throws(FormatError) in
             _ = try TreeRoots.decode(&reader, offset: commit.offset)
             return try reader.bytes(count: reader.remaining, "changed objects")
         }

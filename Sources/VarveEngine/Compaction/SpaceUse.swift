@@ -89,9 +89,7 @@ enum SpaceUse {
                 }
                 return Int64(place.address.frameLength)
             }
-            var reader = ByteReader(value, place: "large value")
-            let place = try ValuePlace(from: &reader, below: FileOffset(.max))
-            return Int64(place.address.frameLength)
+            return Int64(try ValuePlace(decoding: value).address.frameLength)
         } catch {
             throw .damaged(error)
         }

@@ -94,43 +94,6 @@ public final class Engine: Sendable {
         mutating func becomeDurable() { durable = state.number }
     }
 
-    enum Status {
-        case open
-        case poisoned(EngineError)
-        case closed
-    }
-
-    struct WriterState {
-        var status: Status
-        var log: LogWriter
-        let epoch: UInt64
-        /// The commit that told the account of this opening, and the turn that it belongs to.
-        var epochNoted: (turn: Int, first: CommitNumber)?
-        /// Stamps of transactions; never used twice in one opening.
-        var stamp: UInt64 = TreeNode.cleanStamp + 1
-        /// What the next transaction stands on: the newest commit that has its place in the log.
-        var pending: StoreState
-        /// The commit that `pending` stands on, while its saver waits for it.
-        weak var newest: QueuedCommit?
-        var lock: (any FileLock)?
-        /// The file that the log goes on in; the newest state belongs to it.
-        var generation: Generation
-        var isDirty: Bool
-        var isClosedCleanly: Bool
-        /// What the newest frame at opening said of object IDs.
-        let recordedHighWater: UInt64
-        /// Whether a CLOSE frame stands behind the newest commit while the engine is open.
-        var isWitnessed = false
-        /// Whether this process may write, and `log`, `pending` and `generation` are the newest.
-        var hasTurn = true
-        /// Whether the turn ends as soon as nothing is queued: nobody joins.
-        var passesTurn = false
-        /// Counts turns: what is prepared in one is worthless in the next.
-        var turns = 0
-
-        var isOpen: Bool { if case .open = status { true } else { false } }
-    }
-
     init(
         names: DirectoryNames,
         fileName: String,
@@ -320,9 +283,8 @@ public final class Engine: Sendable {
         guard transaction.spill.hasWritten else { return }
         // What it wrote stands behind a CLOSE that may be there. The next checkpoint, at the latest
         // that of a clean close, goes behind it and so lets a compaction count it as dead.
-        writer.isClosedCleanly = false
-        writer.isWitnessed = false
-        writer.isDirty = true
+        writer.wroteBehindItsEnd()
+        writer.wantCheckpoint()
         if let failure = transaction.failure {
             // Poisons the engine when others' commits were in a write that failed.
             _ = giveUp(&writer, backTo: writer.log.mark, failure)

@@ -143,6 +143,11 @@ public struct EngineError: Error, Sendable {
     }
 }
 
+/// Reads bytes that a commit vouches for: what does not fit the format is damage.
+func decoded<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+    do throws(FormatError) { return try body() } catch { throw .damaged(error) }
+}
+
 extension EngineError: CustomStringConvertible {
     /// "code: message".
     public var description: String { "\(code.rawValue): \(message)" }

@@ -35,8 +35,8 @@ struct LogReader: Sendable {
     ) {
         self.file = file
         self.seed = seed
-        checksPayloads = !environment.leavesOut("read.payloadHash")
-        checksBodies = !environment.leavesOut("recovery.bodyHash")
+        checksPayloads = !environment.leavesOut(.checkPayloadHash)
+        checksBodies = !environment.leavesOut(.checkBodyHash)
     }
 
     /// The frame that `address` names, checked against it.

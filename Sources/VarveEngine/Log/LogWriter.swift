@@ -25,7 +25,7 @@ final class LogProgress: Sendable {
 
     init(durableEnd: FileOffset, _ environment: any Environment) {
         durable = Atomic(durableEnd.rawValue)
-        isStuck = environment.leavesOut("log.raise")
+        isStuck = environment.leavesOut(.raiseDurableEnd)
     }
 
     /// Syncs the log through the descriptor that commits are written through.

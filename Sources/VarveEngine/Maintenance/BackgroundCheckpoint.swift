@@ -58,11 +58,11 @@ extension Engine {
                 EngineError(.poisoned, "a sync failed (\(error.description))", cause: error)
             )
         }
-        options.environment.yield("checkpoint.pages")
+        options.environment.yield(.checkpointPages)
         // 4. The CKPT, on its way like any commit.
         let commit = try writer.withLock { writer throws(EngineError) -> QueuedCommit? in
             try checkWritable(writer)
-            guard writer.isDirty, Basis(writer) == basis else { return nil }
+            guard writer.needsCheckpoint, Basis(writer) == basis else { return nil }
             return try enqueueCheckpoint(pages, &writer)
         }
         guard let commit else { return }
@@ -119,9 +119,7 @@ extension Engine {
                 durability: .full,
                 end: writer.log.end
             )
-            writer.pending = clean
-            writer.newest = commit
-            writer.isDirty = false
+            writer.take(commit)
             queue.add(commit)
             return commit
         } catch {

@@ -14,7 +14,7 @@ extension Engine {
     /// What the commit that was just queued leaves to do. Called under the writer lock.
     func needs(_ writer: borrowing WriterState) -> MaintenanceNeeds {
         var needs = MaintenanceNeeds()
-        if writer.isDirty { needs.checkpoint = writer.log.tailBytes > dueTail(writer) }
+        if writer.needsCheckpoint { needs.checkpoint = writer.log.tailBytes > dueTail(writer) }
         if maintenance != nil { needs.room = writer.log.room.isLow(behind: writer.log.end) }
         return needs
     }
@@ -178,8 +178,8 @@ extension Engine {
     private func goIdle(_ thread: MaintenanceThread) throws(EngineError) {
         let (isWorthIt, isDone, hasTurn) = writer.withLock {
             (
-                $0.isDirty && $0.log.tailBytes > options.idleTailBytes,
-                $0.isClosedCleanly || $0.isWitnessed || !$0.isOpen, $0.hasTurn
+                $0.needsCheckpoint && $0.log.tailBytes > options.idleTailBytes,
+                $0.logEnd != .open || !$0.isOpen, $0.hasTurn
             )
         }
         // Beside others the process that wrote last does it, while it has the turn.

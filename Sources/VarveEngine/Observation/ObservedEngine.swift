@@ -48,17 +48,7 @@ extension Engine {
                 failure = error
             }
         }
-        let log = LogWriter(
-            file: observer.file,
-            seed: observer.header.fileSeed,
-            options: options,
-            counters: counters,
-            end: recovered.newest.end,
-            durableEnd: recovered.durableEnd,
-            lastCommit: recovered.proven.offset,
-            lastCommitHash: recovered.proven.header.payloadHash,
-            checkpoint: recovered.base.offset
-        )
+        let log = LogWriter(behind: recovered, in: generation, options, counters)
         let engine = Engine(
             names: DirectoryNames(observer.directory),
             fileName: observer.fileName,
@@ -71,14 +61,10 @@ extension Engine {
             state: state,
             durable: recovered.unsettled.isEmpty ? nil : recovered.proven.number,
             writer: WriterState(
-                status: .open,
                 log: log,
                 epoch: recovered.newest.record.epoch,
-                pending: state,
-                lock: nil,
-                generation: generation,
-                isDirty: false,
-                isClosedCleanly: recovered.isClosed,
+                state: state,
+                isClosed: recovered.isClosed,
                 recordedHighWater: recovered.newest.record.objectIDHighWater
             ),
             nextObjectID: max(recovered.newest.record.objectIDHighWater, 1)

@@ -15,7 +15,29 @@ extension Engine {
         _ names: DirectoryNames,
         _ options: EngineOptions
     ) throws(EngineError) {
-        let (directory, environment) = (names.directory, options.environment)
+        let content = firstBytes(options)
+        let directory = names.directory
+        let temporary = temporaryName(name, options.environment)
+        try io { () throws(IOError) in
+            let file = try directory.openFile(temporary, mode: .createExclusive)
+            defer { file.close() }
+            try file.write(content, at: FileOffset(0))
+            try file.syncAll()
+            let mark = names.mark
+            try directory.rename(temporary, to: name + fileSuffix, replacing: false)
+            do throws(IOError) {
+                try names.sync(since: mark)
+            } catch {
+                // A later sync that succeeds would say nothing of this name.
+                try? directory.remove(name + fileSuffix)
+                throw error
+            }
+        }
+    }
+
+    /// Both copies of a new store's header, and a CKPT of no trees.
+    private static func firstBytes(_ options: EngineOptions) -> [UInt8] {
+        let environment = options.environment
         let random = environment.randomBytes(32)
         func id(_ at: Int) -> UUIDValue {
             var words: [UInt64] = [0, 0]
@@ -56,23 +78,7 @@ extension Engine {
             at: FileHeader.logStart,
             seed: header.fileSeed
         )
-        let temporary = temporaryName(name, environment)
-        let content = bytes.bytes
-        try io { () throws(IOError) in
-            let file = try directory.openFile(temporary, mode: .createExclusive)
-            defer { file.close() }
-            try file.write(content, at: FileOffset(0))
-            try file.syncAll()
-            let mark = names.mark
-            try directory.rename(temporary, to: name + fileSuffix, replacing: false)
-            do throws(IOError) {
-                try names.sync(since: mark)
-            } catch {
-                // A later sync that succeeds would say nothing of this name.
-                try? directory.remove(name + fileSuffix)
-                throw error
-            }
-        }
+        return bytes.bytes
     }
 
     /// Files of a creation that did not end: ours by name and by the lock that we hold.

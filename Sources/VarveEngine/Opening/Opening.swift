@@ -124,7 +124,6 @@ extension Engine {
         /// What the newest frame says of object IDs, and where this opening begins with them.
         var recordedHighWater: UInt64
         var highWater: UInt64
-        var isDirty: Bool
     }
 
     private static func open(
@@ -156,27 +155,17 @@ extension Engine {
             counters: counters,
             stamp: stamp
         )
-        var known: Found?
-        // What cannot be used is found in the log.
-        do throws(EngineError) { known = try goOn(replay, access) } catch { known = nil }
-        let found =
-            if let known { known } else {
-                try recover(replay, place, budget, access, epoch: epoch)
-            }
+        let found = try find(replay, place, budget, access, epoch: epoch)
         found.state.adviseWillNeedRoots()
         let writer = WriterState(
-            status: .open,
             log: found.log,
             epoch: epoch,
             stamp: stamp + 2,
-            pending: found.state,
+            state: found.state,
             lock: access.lock,
-            generation: found.state.generation,
-            isDirty: found.isDirty,
-            isClosedCleanly: found.isClosed,
+            isClosed: found.isClosed,
             recordedHighWater: found.recordedHighWater
         )
-        let durableEnd = found.log.durableEnd
         let engine = Engine(
             names: place.names,
             fileName: place.store + fileSuffix,
@@ -184,15 +173,7 @@ extension Engine {
             delegate: delegate,
             nodeBudget: budget,
             counters: counters,
-            blobStore: BlobStore(
-                files: BlobFiles(
-                    in: place.names,
-                    name: place.store + blobSuffix,
-                    environment: options.environment
-                ),
-                isKnownToWriters: !access.isReadOnly || access.page?.locks != nil
-                    || !place.names.directory.isSharedBetweenProcesses
-            ),
+            blobStore: blobStore(place, access, options),
             isReadOnly: access.isReadOnly,
             page: access.page,
             turn: access.turn,
@@ -201,9 +182,40 @@ extension Engine {
             writer: writer,
             nextObjectID: max(found.highWater, 1)
         )
-        try engine.beginFirstTurn(durableEnd: durableEnd)
+        try engine.beginFirstTurn(durableEnd: found.log.durableEnd)
         OpeningWitnesses.current?.opened(.directory(place.names.directory, name: place.store))
         return engine
+    }
+
+    private static func blobStore(
+        _ place: Place,
+        _ access: Access,
+        _ options: EngineOptions
+    ) -> BlobStore {
+        BlobStore(
+            files: BlobFiles(
+                in: place.names,
+                name: place.store + blobSuffix,
+                environment: options.environment
+            ),
+            isKnownToWriters: !access.isReadOnly || access.page?.locks != nil
+                || !place.names.directory.isSharedBetweenProcesses
+        )
+    }
+
+    /// What the last turn says of the log, or the log itself.
+    private static func find(
+        _ replay: Replay,
+        _ place: Place,
+        _ budget: NodeBudget,
+        _ access: Access,
+        epoch: UInt64
+    ) throws(EngineError) -> Found {
+        var known: Found?
+        // What cannot be used is found in the log.
+        do throws(EngineError) { known = try goOn(replay, access) } catch { known = nil }
+        if let known { return known }
+        return try recover(replay, place, budget, access, epoch: epoch)
     }
 
     /// Beside others who may write: goes on where the last of them ended his turn; nil when that is
@@ -219,180 +231,54 @@ extension Engine {
         let chain = try CommitChain(generation: generation, newest: told.frame)
         let (state, newest) = try replay.state(of: chain)
         guard state.number == told.number,
-            let log = try logWriter(behind: told, state, replay.options, replay.counters)
+            let log = try LogWriter(behind: told, state, replay.options, replay.counters)
         else { return nil }
         return Found(
             state: state,
             log: log,
             recordedHighWater: newest.record.objectIDHighWater,
-            highWater: told.nextObjectID,
-            isDirty: state.isDirty
+            highWater: told.nextObjectID
         )
     }
 
     private static func recover(
-        _ first: Replay,
+        _ replay: Replay,
         _ place: Place,
         _ budget: NodeBudget,
         _ access: Access,
         epoch: UInt64
     ) throws(EngineError) -> Found {
-        var replay = first
-        let (options, counters) = (replay.options, replay.counters)
         // From here on nobody may take the page for the truth.
         if !access.isReadOnly {
             try io { () throws(IOError) in try access.page?.spoil() }
         }
-        // 5a. The newest commit, and what proves it.
-        var recovered = try readLog(
-            replay.generation.log,
-            replay.generation.file,
-            place.names,
+        var highWater: UInt64 = 0
+        let start = LogStart(
+            replay: replay,
+            names: place.names,
+            store: place.store,
+            budget: budget,
+            epoch: epoch,
             isReadOnly: access.isReadOnly,
+            isNew: place.isNew,
             syncsName: replay.generation.header.generation > 1
         )
-        if !access.isReadOnly, !place.isNew, !recovered.provesName {
-            let file = NewFile(
-                replay: replay,
-                names: place.names,
-                store: place.store,
-                budget: budget,
-                epoch: epoch
-            )
-            (replay.generation, recovered) = try file.write(recovered)
+        let begun = try start.run { recovered in
+            highWater =
+                access.isBesideWriters
+                ? nobodysObjectIDs(behind: access.told, recovered)
+                : objectIDHighWater(after: recovered)
+            return highWater
         }
-        let generation = replay.generation
-        // 5b. Its state: roots, then row changes.
-        var state = try replay.state(of: recovered)
-        state.liveBytes = recovered.newest.record.liveBytes
-        // 5c. Where the log goes on; what is not proven is written again.
-        var log = logWriter(
-            behind: recovered,
-            generation.file,
-            generation.header.fileSeed,
-            options,
-            counters
-        )
-        var highWater = objectIDHighWater(after: recovered)
-        if access.isBesideWriters {
-            highWater = nobodysObjectIDs(behind: access.told, recovered)
-        }
-        var isDirty = state.isDirty
-        let isSettled =
-            access.isReadOnly || recovered.unsettled.isEmpty
-            || options.environment.leavesOut("recovery.settle")
-        if !isSettled {
-            state = try settle(
-                state,
-                recovered,
-                replay,
-                stamp: replay.stamp + 1,
-                epoch: epoch,
-                highWater,
-                &log
-            )
-            isDirty = state.isDirty
-            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
-        }
+        let recovered = begun.recovered
+        let showsUnproven = !begun.isSettled && !recovered.unsettled.isEmpty
         return Found(
-            state: state,
-            durable: isSettled && !recovered.unsettled.isEmpty ? recovered.proven.number : nil,
-            log: log,
+            state: begun.state,
+            durable: showsUnproven ? recovered.proven.number : nil,
+            log: begun.log,
             isClosed: recovered.isClosed,
             recordedHighWater: recovered.newest.record.objectIDHighWater,
-            highWater: highWater,
-            isDirty: isDirty
-        )
-    }
-
-    /// The log's tail as it is now. A reader has no turn: a writer may cut off what a dead one left
-    /// while he reads it; then he reads again.
-    static func scanned(
-        _ reader: LogReader,
-        isReadOnly: Bool
-    ) throws(EngineError) -> RecoveredLog {
-        for _ in 0..<8 {
-            let size = try reader.size()
-            do throws(EngineError) {
-                return try Recovery(scan: LogScan(log: reader, size: size)).run()
-            } catch {
-                guard isReadOnly, try reader.size() < size else { throw error }
-            }
-        }
-        throw EngineError(.ioFailed, "the store file became shorter each time it was read")
-    }
-
-    /// The log's tail, for a writer after a sync and from the disk again.
-    ///
-    /// - Parameter syncsName: whether the store's name may be that of another file after a crash,
-    ///   however its log ends: a compaction may not have come to its end.
-    static func readLog(
-        _ reader: LogReader,
-        _ file: any StoreFile,
-        _ names: DirectoryNames,
-        isReadOnly: Bool,
-        syncsName: Bool
-    ) throws(EngineError) -> RecoveredLog {
-        var recovered = try scanned(reader, isReadOnly: isReadOnly)
-        if !isReadOnly, let place = recovered.writerFeatures {
-            throw EngineError(
-                .formatTooNew,
-                "the store uses features that this library does not know; it can be opened for "
-                    + "reading",
-                place: place
-            )
-        }
-        if isReadOnly || !syncsName,
-            recovered.newest.header.kind == .close && recovered.isClosed
-        {
-            return recovered
-        }
-        if !isReadOnly {
-            // `provesName` is what counts. An earlier library's compacted file does not say when
-            // it got its name: the process may have died before it synced the directory.
-            try io { () throws(IOError) in try names.sync(since: names.mark) }
-        }
-        if recovered.isClosed { return recovered }
-        if !isReadOnly {
-            // What was read may be in the system's memory only: a sync and a fresh read show the
-            // disk's truth earlier. Neither proves anything; the settle does.
-            try io { () throws(IOError) in try file.syncData() }
-            file.adviseDontNeed()
-        }
-        // A read that goes wrong once must not make a torn tail of the newest commit: whoever sees
-        // less than was seen before looks again.
-        for _ in 0..<4 {
-            let again = try scanned(reader, isReadOnly: isReadOnly)
-            if again.newest.offset >= recovered.newest.offset, again.dataEnd >= recovered.dataEnd {
-                return again
-            }
-            recovered = again
-        }
-        throw EngineError(.ioFailed, "reads of the store's log contradict each other")
-    }
-
-    static func logWriter(
-        behind recovered: RecoveredLog,
-        _ file: any StoreFile,
-        _ seed: UInt64,
-        _ options: EngineOptions,
-        _ counters: EngineCounters
-    ) -> LogWriter {
-        // Behind anything doubtful: a fresh page, clear of it and of a bad sector. The end of the
-        // newest frame may be zeros: its tail word did not arrive.
-        let dataEnd = max(recovered.dataEnd, recovered.newest.end.rawValue)
-        let end =
-            recovered.isClosed ? recovered.newest.end : FileOffset((dataEnd + 4095) & ~4095)
-        return LogWriter(
-            file: file,
-            seed: seed,
-            options: options,
-            counters: counters,
-            end: end,
-            durableEnd: recovered.durableEnd,
-            lastCommit: recovered.proven.offset,
-            lastCommitHash: recovered.proven.header.payloadHash,
-            checkpoint: recovered.base.offset
+            highWater: highWater
         )
     }
 
@@ -401,67 +287,5 @@ extension Engine {
         if recovered.isClosed { return known }
         // A record says no more than 2^62.
         return toldHighWater(known + objectIDJump)
-    }
-
-    static func settle(
-        _ state: StoreState,
-        _ recovered: RecoveredLog,
-        _ replay: Replay,
-        stamp: UInt64,
-        epoch: UInt64,
-        _ highWater: UInt64,
-        _ log: inout LogWriter
-    ) throws(EngineError) -> StoreState {
-        let options = replay.options
-        var record = CommitRecord()
-        record.number = state.number
-        record.epoch = epoch
-        record.clockMicroseconds = options.environment.wallClockMicroseconds()
-        record.liveBytes = state.liveBytes
-        record.objectIDHighWater = toldHighWater(highWater)
-        record.schemaVersion = state.schemaVersion
-        let settle = Settle(
-            generation: state.generation,
-            options: options,
-            durableEnd: recovered.durableEnd
-        )
-        let mark = log.mark
-        // A sync may say so, too: then a commit frame is there, and nothing goes behind it.
-        func foundNoRoom(_ error: EngineError) -> Bool {
-            error.code == .noSpace && !log.isBroken && !log.hasHandedCommit
-        }
-        if try log.mayHold(settle.pageBytes(of: state, recovered), leaving: options.tailReserve) {
-            do throws(EngineError) {
-                return try settle.run(
-                    state,
-                    of: recovered.unsettled,
-                    record: record,
-                    stamp: stamp,
-                    &log
-                )
-            } catch {
-                guard foundNoRoom(error) else { throw error }
-                log.rollback(to: mark)
-            }
-        }
-        if Settle.canBeChanges(recovered.unsettled),
-            try log.mayHold(settle.bytes(of: recovered), leaving: settle.reserve)
-        {
-            do throws(EngineError) {
-                return try settle.runAsChanges(
-                    recovered,
-                    to: state,
-                    objectIDHighWater: record.objectIDHighWater,
-                    replay,
-                    &log
-                )
-            } catch {
-                guard foundNoRoom(error) else { throw error }
-                log.rollback(to: mark)
-            }
-        }
-        try settle.runInPlace(recovered, &log)
-        replay.counters.settledInPlace.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
-        return state
     }
 }

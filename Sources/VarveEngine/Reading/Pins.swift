@@ -243,14 +243,14 @@ private struct KeptByPins {
             var hasEntry = try cursor.seek(atOrAfter: from)
             while hasEntry {
                 let key = cursor.key
-                let digest = try Engine.format { () throws(FormatError) in
+                let digest = try decoded { () throws(FormatError) in
                     try EngineKeys.dropped(decoding: key).digest
                 }
                 let blob = EngineKeys.digest(digest)
                 if seen.insert(digest).inserted, try named.value(blob) == nil,
                     let value = try blobs.value(blob)
                 {
-                    let entry = try Engine.format { () throws(FormatError) in
+                    let entry = try decoded { () throws(FormatError) in
                         try BlobEntry(decoding: value)
                     }
                     if entry.place == .file { bytes += min(entry.length, .max - bytes) }

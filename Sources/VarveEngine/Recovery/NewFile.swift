@@ -121,10 +121,10 @@ struct NewFile {
 
     private func name(_ file: CompactedFile) throws(EngineError) {
         let mark = names.mark
-        replay.options.environment.yield("compaction.rename")
+        replay.options.environment.yield(.compactionRename)
         try Engine.io { () throws(IOError) in
             try names.directory.rename(file.name, to: store + Engine.fileSuffix, replacing: true)
-            replay.options.environment.yield("compaction.directory")
+            replay.options.environment.yield(.compactionDirectory)
             try names.sync(since: mark)
         }
     }
@@ -134,17 +134,11 @@ struct NewFile {
         _ generation: Generation,
         _ written: RecoveredLog
     ) throws(EngineError) -> RecoveredLog {
-        var log = Engine.logWriter(
-            behind: written,
-            generation.file,
-            generation.header.fileSeed,
-            replay.options,
-            replay.counters
-        )
+        var log = LogWriter(behind: written, in: generation, replay.options, replay.counters)
         try Engine.io { () throws(IOError) in
             try log.proveName(behind: written, epoch: epoch, replay.options.environment)
             try log.sync()
         }
-        return try Engine.scanned(generation.log, isReadOnly: false)
+        return try LogStart.scanned(generation.log, isReadOnly: false)
     }
 }

@@ -69,12 +69,7 @@ struct Recovery {
             if !header.flags.contains(.stacked), named.insert(before).inserted,
                 try scan.commit(at: before) == nil
             {
-                failure = EngineError(
-                    .damaged,
-                    "the commit at \(before.frameName) is damaged; it was on disk before the frame "
-                        + "at \(FileOffset(offset).frameName) was written",
-                    place: before
-                )
+                failure = Self.lost(before, namedAt: FileOffset(offset))
                 return false
             }
             guard header.kind.isCommitFrame,
@@ -88,12 +83,7 @@ struct Recovery {
                 accepted = (candidate, chain)
                 return false
             case .brokenBelowDurableEnd(let place):
-                failure = EngineError(
-                    .damaged,
-                    "the log is damaged at \(place.frameName), which was on disk before commit "
-                        + "\(candidate.record.number.rawValue) was written",
-                    place: place
-                )
+                failure = Self.lost(place, below: candidate)
                 return false
             case .brokenTail(let passed):
                 broken.add(passed, of: candidate)
@@ -117,6 +107,22 @@ struct Recovery {
             durableEnd: newest.record.durableEnd,
             dataEnd: dataEnd,
             writerFeatures: writerFeatures
+        )
+    }
+
+    private static func lost(_ commit: FileOffset, namedAt place: FileOffset) -> EngineError {
+        .damaged(
+            "the commit at \(commit.frameName) is damaged; it was on disk before the frame "
+                + "at \(place.frameName) was written",
+            place: commit
+        )
+    }
+
+    private static func lost(_ place: FileOffset, below commit: ScannedCommit) -> EngineError {
+        .damaged(
+            "the log is damaged at \(place.frameName), which was on disk before commit "
+                + "\(commit.record.number.rawValue) was written",
+            place: place
         )
     }
 

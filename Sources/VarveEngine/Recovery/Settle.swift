@@ -63,15 +63,7 @@ struct Settle {
             record: record,
             body: body.bytes
         )
-        try log.makeRoom(leaving: reserve)
-        do throws(IOError) {
-            options.environment.yield("settle.write")
-            try log.flush()
-            options.environment.yield("settle.sync")
-            try log.sync()
-        } catch {
-            throw .io(error)
-        }
+        try put(&log)
         pages.keepNodes()
         clean.becomeBase(at: placed.offset, liveBytes: record.liveBytes)
         // Pages that were written again need the old ones no more.
@@ -81,6 +73,19 @@ struct Settle {
             clean.liveBytes = SpaceUse.add(change, to: state.liveBytes)
         }
         return clean
+    }
+
+    /// Writes and syncs what was appended.
+    func put(_ log: inout LogWriter) throws(EngineError) {
+        try log.makeRoom(leaving: reserve)
+        do throws(IOError) {
+            options.environment.yield(.settleWrite)
+            try log.flush()
+            options.environment.yield(.settleSync)
+            try log.sync()
+        } catch {
+            throw .io(error)
+        }
     }
 
     // MARK: Values
@@ -130,16 +135,13 @@ struct Settle {
         _ log: inout LogWriter
     ) throws(EngineError) {
         if tree == .blobs {
-            var entry = try format { () throws(FormatError) in try BlobEntry(decoding: value) }
+            var entry = try decoded { () throws(FormatError) in try BlobEntry(decoding: value) }
             guard case .frame(let place) = entry.place, place.address.offset >= durableEnd
             else { return }
             entry.place = .frame(try copy(place, &log))
             try editor.editor(tree).put(key, entry.encoded())
         } else {
-            let place = try format { () throws(FormatError) in
-                var reader = ByteReader(value, place: "large value")
-                return try ValuePlace(from: &reader, below: FileOffset(.max))
-            }
+            let place = try decoded { () throws(FormatError) in try ValuePlace(decoding: value) }
             guard place.address.offset >= durableEnd else { return }
             var writer = ByteWriter(capacity: 20)
             try copy(place, &log).append(to: &writer)
@@ -156,7 +158,7 @@ struct Settle {
         let front = Array(
             frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))]
         )
-        let (bytes, range) = try format { () throws(FormatError) in
+        let (bytes, range) = try decoded { () throws(FormatError) in
             try Frame.body(
                 of: frame.bytes,
                 payload: frame.payload,
@@ -172,10 +174,6 @@ struct Settle {
             compresses: frame.header.flags.contains(.compressed)
         )
         return ValuePlace(address: address, length: place.length)
-    }
-
-    func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
-        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 
     // MARK: What was absorbed

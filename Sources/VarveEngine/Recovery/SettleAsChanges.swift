@@ -70,13 +70,13 @@ extension Settle {
         var operations = ByteWriter()
         var count: UInt64 = 0
         for commit in recovered.unsettled {
-            var reader = try format { () throws(FormatError) in try Replay.bodyReader(commit) }
-            let named = try format { () throws(FormatError) in
+            var reader = try decoded { () throws(FormatError) in try Replay.bodyReader(commit) }
+            let named = try decoded { () throws(FormatError) in
                 try DeltaOps.decodePlaces(&reader, below: commit.offset)
             }
             for place in named { places.append(try moved(place, &log)) }
-            count += try format { () throws(FormatError) in try reader.varint("operation count") }
-            let bytes = try format { () throws(FormatError) in
+            count += try decoded { () throws(FormatError) in try reader.varint("operation count") }
+            let bytes = try decoded { () throws(FormatError) in
                 try reader.bytes(count: reader.remaining, "operations")
             }
             operations.raw(bytes)
@@ -98,15 +98,7 @@ extension Settle {
             record: record,
             body: body.bytes
         )
-        try log.makeRoom(leaving: reserve)
-        do throws(IOError) {
-            options.environment.yield("settle.write")
-            try log.flush()
-            options.environment.yield("settle.sync")
-            try log.sync()
-        } catch {
-            throw .io(error)
-        }
+        try put(&log)
         var settled = try replay.state(of: recovered.base)
         for commit in recovered.replay { settled = try replay.apply(commit, to: settled) }
         let chain = try CommitChain(generation: generation, newest: placed.offset)

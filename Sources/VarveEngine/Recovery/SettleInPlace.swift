@@ -30,7 +30,7 @@ extension Settle {
         guard let newest = recovered.unsettled.last else { return }
         let chain = recovered.unproven.prefix { $0.offset <= newest.offset }
         let scan = LogScan(log: generation.log, size: try generation.log.size())
-        options.environment.yield("settle.inPlace.write")
+        options.environment.yield(.settleInPlaceWrite)
         var again = FramesAgain(log: log, options.environment)
         for commit in chain {
             try writeBody(of: commit, scan, &again)
@@ -39,7 +39,7 @@ extension Settle {
         }
         try again.flush()
         let base = chain.last { $0.header.kind == .tree || $0.header.kind == .checkpoint }
-        options.environment.yield("settle.inPlace.sync")
+        options.environment.yield(.settleInPlaceSync)
         do throws(IOError) {
             try log.goOn(behind: newest, checkpoint: base?.offset ?? recovered.base.offset)
         } catch {
@@ -93,7 +93,7 @@ private struct FramesAgain {
 
     init(log: LogWriter, _ environment: any Environment) {
         self.log = log
-        isLeftOut = environment.leavesOut("settle.inPlace")
+        isLeftOut = environment.leavesOut(.writeInPlace)
     }
 
     mutating func add(

@@ -148,7 +148,7 @@ extension Engine {
         // 1. The rest of the old file: the writer has left it, so its newest commit is the last.
         let log = here.generation.log
         // Another process may have the turn, whether this one may write or not.
-        let newest = try Self.scanned(log, isReadOnly: true).newest
+        let newest = try LogStart.scanned(log, isReadOnly: true).newest
         let scan = LogScan(log: log, size: try log.size())
         let last =
             newest.header.kind == .close ? try scan.previous(of: newest) ?? newest : newest

@@ -166,7 +166,7 @@ extension Engine {
             var isUnchanged = false
             // An old page that came back would lead into what others wrote since.
             if let told, told.isComplete, told == turn.page.lastWritten,
-                try Self.isFree(writer.generation.log, told.logEnd)
+                try LogWriter.isFree(writer.generation.log, told.logEnd)
             {
                 writer.log.room.revive(preparedTo: told.preparedEnd)
                 isUnchanged = true
@@ -207,7 +207,7 @@ extension Engine {
         let state = published.withLock { $0.state }
         guard state.frame == told.frame, state.number == told.number,
             state.generation.header.fileID == told.fileID,
-            let log = try Self.logWriter(behind: told, state, options, counters)
+            let log = try LogWriter(behind: told, state, options, counters)
         else { return false }
         stand(on: state, log, &writer)
         objectIDs.learn(told.nextObjectID)
@@ -229,62 +229,35 @@ extension Engine {
         guard header.storeID == storeID else {
             throw storeGone()
         }
-        var generation = Generation(
+        follower.stamp += 2
+        let generation = Generation(
             file: file,
             header: header,
             budget: nodeBudget,
             counters: counters
         )
-        var recovered = try Self.readLog(
-            generation.log,
-            file,
-            names,
+        let start = LogStart(
+            replay: Replay(
+                generation: generation,
+                delegate: delegate,
+                options: options,
+                counters: counters,
+                stamp: follower.stamp - 1
+            ),
+            names: names,
+            store: storeName,
+            budget: nodeBudget,
+            epoch: writer.epoch,
             isReadOnly: false,
+            isNew: false,
             syncsName: true
         )
-        objectIDs.learn(Self.nobodysObjectIDs(behind: told, recovered))
-        follower.stamp += 2
-        var replay = Replay(
-            generation: generation,
-            delegate: delegate,
-            options: options,
-            counters: counters,
-            stamp: follower.stamp - 1
-        )
-        if !recovered.provesName {
-            let file = NewFile(
-                replay: replay,
-                names: names,
-                store: storeName,
-                budget: nodeBudget,
-                epoch: writer.epoch
-            )
-            (generation, recovered) = try file.write(recovered)
-            replay.generation = generation
+        let begun = try start.run { recovered in
+            objectIDs.learn(Self.nobodysObjectIDs(behind: told, recovered))
+            return objectIDHighWater
         }
-        var state = try replay.state(of: recovered)
-        state.liveBytes = recovered.newest.record.liveBytes
-        var log = Self.logWriter(
-            behind: recovered,
-            generation.file,
-            generation.header.fileSeed,
-            options,
-            counters
-        )
-        if !recovered.unsettled.isEmpty {
-            state = try Self.settle(
-                state,
-                recovered,
-                replay,
-                stamp: follower.stamp,
-                epoch: writer.epoch,
-                objectIDHighWater,
-                &log
-            )
-            counters.settledCommits.add(UInt64(recovered.unsettled.count), ordering: .relaxed)
-        }
-        try turnTo(generation, frame: state.frame, &follower)
-        stand(on: published.withLock { $0.state }, log, &writer)
+        try turnTo(begun.state.generation, frame: begun.state.frame, &follower)
+        stand(on: published.withLock { $0.state }, begun.log, &writer)
     }
 
     /// Object IDs that no process has, when the last turn did not come to its end and others have
@@ -301,54 +274,7 @@ extension Engine {
         _ writer: inout WriterState
     ) {
         precondition(queue.isEmpty, "nothing is queued without a turn")
-        writer.log = log
-        writer.pending = state
-        writer.newest = nil
-        writer.generation = state.generation
-        writer.isDirty = state.isDirty
-        writer.isClosedCleanly = false
-        writer.isWitnessed = false
-    }
-
-    /// Where the log goes on as the page says; nil when the file does not look so.
-    static func logWriter(
-        behind told: SharedState,
-        _ state: StoreState,
-        _ options: EngineOptions,
-        _ counters: EngineCounters
-    ) throws(EngineError) -> LogWriter? {
-        let generation = state.generation
-        let size = try generation.log.size()
-        let scan = LogScan(log: generation.log, size: size)
-        guard let newest = try scan.commit(at: told.frame),
-            newest.end <= (newest.isFirst ? told.logEnd : told.durableEnd),
-            newest.record.flags & CommitRecord.writerFeatures == 0,
-            told.logEnd.rawValue <= size
-        else { return nil }
-        // Nothing is ever written over: the page must not lead into what is there.
-        guard try isFree(generation.log, told.logEnd) else { return nil }
-        let log = LogWriter(
-            file: generation.file,
-            seed: generation.header.fileSeed,
-            options: options,
-            counters: counters,
-            end: told.logEnd,
-            durableEnd: told.durableEnd,
-            lastCommit: newest.offset,
-            lastCommitHash: newest.header.payloadHash,
-            checkpoint: state.baseFrame
-        )
-        if told.preparedEnd.rawValue <= size { log.room.revive(preparedTo: told.preparedEnd) }
-        return log
-    }
-
-    /// Whether nothing is written from `end` on. Frames follow each other there, or begin at the
-    /// next multiple of 4096 when the log was read again.
-    private static func isFree(
-        _ log: LogReader,
-        _ end: FileOffset
-    ) throws(EngineError) -> Bool {
-        try log.read(at: end, count: 4096 + FrameHeader.length).countWithoutTrailingZeros == 0
+        writer.stand(on: state, log, isWitnessed: false)
     }
 
     // MARK: Ending

@@ -78,10 +78,10 @@ extension StateEditor {
         if moved.isEmpty, incomingPlaces.isEmpty, try updatePlain(entity, object, patch) { return }
         let rows = try rowEditor(entity)
         guard let old = try rows.tree.row(object) else { throw Self.isMissing(entity, object) }
-        let new = try format { () throws(FormatError) in try patch.applied(to: old.bytes) }
+        let new = try decoded { () throws(FormatError) in try patch.applied(to: old.bytes) }
         let before = try derivableRow(entity, object, old.bytes)
         // Values of changed columns that were outside and are replaced or gone.
-        let wasOutside = try format { () throws(FormatError) in
+        let wasOutside = try decoded { () throws(FormatError) in
             try RowCoding.outsideColumns(in: old.bytes)
         }
         for column in wasOutside where patch.columns.contains(column) {
@@ -112,7 +112,7 @@ extension StateEditor {
         let isChanged = try rowEditor(entity).changeRow(object) {
             row,
             value throws(EngineError) in
-            let layout = try format { () throws(FormatError) in try RowLayout(row) }
+            let layout = try decoded { () throws(FormatError) in try RowLayout(row) }
             if layout.holdsContentElsewhere { return false }
             EngineKeys.append(number, to: &value)
             let start = value.count
@@ -173,7 +173,7 @@ extension StateEditor {
             pending.add(index, key, removes: true)
         }
         try settleIndexesIfMany()
-        let outside = try format { () throws(FormatError) in
+        let outside = try decoded { () throws(FormatError) in
             try RowCoding.outsideColumns(in: old.bytes)
         }
         for column in outside { try forget(entity, object, column) }
@@ -187,7 +187,7 @@ extension StateEditor {
     private func deletePlain(_ entity: EntityID, _ object: ObjectID) throws(EngineError) -> Bool? {
         var old: [UInt8] = []
         let isGone = try rowEditor(entity).removeRow(object) { row throws(EngineError) in
-            let layout = try format { () throws(FormatError) in try RowLayout(row) }
+            let layout = try decoded { () throws(FormatError) in try RowLayout(row) }
             if layout.holdsContentElsewhere { return false }
             old = ByteReader.copy(row, 0..<row.count)
             return true

@@ -183,7 +183,7 @@ final class StateEditor {
             let blobs = try editor(.blobs)
             var entry: BlobEntry
             if let bytes = try blobs.tree.value(key) {
-                entry = try format { () throws(FormatError) in try BlobEntry(decoding: bytes) }
+                entry = try decoded { () throws(FormatError) in try BlobEntry(decoding: bytes) }
             } else if let place = places[reference] {
                 entry = BlobEntry(references: 0, length: reference.length, place: place)
             } else {
@@ -228,7 +228,7 @@ final class StateEditor {
         changed: [ColumnID]?
     ) throws(EngineError) {
         guard !incomingPlaces.isEmpty else { return }
-        let outside = try format { () throws(FormatError) in
+        let outside = try decoded { () throws(FormatError) in
             try RowCoding.outsideColumns(in: row)
         }
         for column in outside where changed?.contains(column) ?? true {
@@ -254,15 +254,15 @@ final class StateEditor {
         _ stored: [UInt8]
     ) throws(EngineError) -> [UInt8] {
         guard let deriver else { return stored }
-        let outside = try format { () throws(FormatError) in
+        let outside = try decoded { () throws(FormatError) in
             try RowCoding.outsideColumns(in: stored)
         }
         guard !outside.isEmpty else { return stored }
         let indexed = deriver.indexedColumns(of: entity)
         var values: [MovedValue] = []
-        let view = try format { () throws(FormatError) in try RowView(stored) }
+        let view = try decoded { () throws(FormatError) in try RowView(stored) }
         for column in outside where indexed.contains(column) {
-            let kind = try format { () throws(FormatError) in
+            let kind = try decoded { () throws(FormatError) in
                 try view.outside(view.slot(column))
             }
             values.append(
@@ -274,7 +274,7 @@ final class StateEditor {
             )
         }
         if values.isEmpty { return stored }
-        return try format { () throws(FormatError) in
+        return try decoded { () throws(FormatError) in
             try RowCoding.movingInside(stored, values)
         }
     }
@@ -291,7 +291,7 @@ final class StateEditor {
         var waiting = PendingIndexes()
         swap(&waiting, &pending)
         defer { pending = waiting }
-        try format { () throws(FormatError) in
+        try decoded { () throws(FormatError) in
             try deriver.entries(entity: entity, object: object, row: row, changed: nil) {
                 tree,
                 key in waiting.add(tree, key, removes: removes)
@@ -440,7 +440,7 @@ final class StateEditor {
     ) throws(EngineError) -> [(TreeID, [UInt8])] {
         guard let deriver else { return [] }
         var list: [(TreeID, [UInt8])] = []
-        try format { () throws(FormatError) in
+        try decoded { () throws(FormatError) in
             try deriver.entries(entity: entity, object: object, row: row, changed: changed) {
                 tree,
                 key in list.append((tree, key))
@@ -450,14 +450,10 @@ final class StateEditor {
     }
 
     func countBlobs(in row: [UInt8], by change: Int64) throws(EngineError) {
-        let references = try format { () throws(FormatError) in
+        let references = try decoded { () throws(FormatError) in
             try RowCoding.blobReferences(in: row)
         }
         for reference in references { blobChanges[reference, default: 0] += change }
-    }
-
-    func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
-        do throws(FormatError) { return try body() } catch { throw .damaged(error) }
     }
 }
 
@@ -471,13 +467,8 @@ enum LargeValues {
         guard let bytes = try tree.value(key) else {
             throw .damaged("a row names a large value that the store does not have")
         }
-        var reader = ByteReader(bytes, place: "large value")
-        let place: ValuePlace
-        do throws(FormatError) {
-            place = try ValuePlace(from: &reader, below: FileOffset(.max))
-        } catch {
-            throw .damaged(error)
-        }
-        return try readPlace(place)
+        return try readPlace(
+            decoded { () throws(FormatError) in try ValuePlace(decoding: bytes) }
+        )
     }
 }

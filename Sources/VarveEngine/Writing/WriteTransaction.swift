@@ -144,7 +144,7 @@ public final class WriteTransaction {
         row: [UInt8]
     ) throws(EngineError) {
         try checkNew(object)
-        let (stored, moved) = try format { () throws(FormatError) in
+        let (stored, moved) = try checked { () throws(FormatError) in
             try RowCoding.movingOutside(row, above: options.inlineValueBytesMax)
         }
         try change { () throws(EngineError) in
@@ -208,10 +208,10 @@ public final class WriteTransaction {
         patch: [UInt8]
     ) throws(EngineError) {
         try check(object)
-        let (stored, moved) = try format { () throws(FormatError) in
+        let (stored, moved) = try checked { () throws(FormatError) in
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
         }
-        let parsed = try format { () throws(FormatError) in try RowPatch(stored) }
+        let parsed = try checked { () throws(FormatError) in try RowPatch(stored) }
         if moved.isEmpty {
             if let failure { throw failure }
             waiting.update(entity, object, patch: stored)
@@ -299,7 +299,7 @@ public final class WriteTransaction {
             ahead?.advance(from: index - 1, to: index)
             let (entity, object, patch) = rows.change(at: index)
             if let patch {
-                let parsed = try format { () throws(FormatError) in try RowPatch(patch) }
+                let parsed = try checked { () throws(FormatError) in try RowPatch(patch) }
                 try editor.update(entity, object, patch: parsed, moved: [])
             } else if try !editor.deleteIfPresent(entity, object) {
                 throw StateEditor.isMissing(entity, object)
@@ -489,7 +489,8 @@ public final class WriteTransaction {
         return lists
     }
 
-    private func format<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+    /// What an app hands over and does not fit the format is its mistake.
+    private func checked<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
         do throws(FormatError) {
             return try body()
         } catch {

@@ -114,58 +114,46 @@ extension Salvage {
         let own = end.entity
         let target = transaction.schema.entity(end.relationship.target)
         let inverse = end.relationship.inverse.flatMap { target?.relationship(named: $0) }
-        func column(_ relationship: RecordRelationship?) -> ColumnID? {
-            if case .column(let column, _)? = relationship?.storage { return column }
-            return nil
-        }
-        func set(
-            _ entity: RecordEntity,
-            _ object: ObjectID,
-            _ column: ColumnID,
-            _ value: ObjectID?
-        ) throws(RecordError) {
-            let value = value.map { StoredValue.reference($0) } ?? .null
-            try transaction.update(entity.id, object, [ColumnValue(column, value)])
-        }
         func deleteLink(_ link: ObjectID) throws(RecordError) -> String? {
             guard let hidden = Self.hidden(end) else { return nil }
             return try transaction.deleteIfPresent(hidden, link) ? "the link row was left out" : nil
         }
         switch finding.fault {
         case .dangling(let owner, _, _), .noReference(let owner):
-            guard let near = column(end.relationship) else { return nil }
-            try set(own, owner, near, nil)
+            guard let near = Self.column(end.relationship) else { return nil }
+            try transaction.set(own, owner, near, nil)
             return "cleared"
         case .shared:
             return nil
         case .unanswered(let owner, let object, _):
-            guard let near = column(end.relationship), let far = column(inverse), let target,
+            guard let near = Self.column(end.relationship), let far = Self.column(inverse),
+                let target,
                 try transaction.row(own.id, owner)?.reference(near) == object,
                 let row = try transaction.row(target.id, object)
             else { return nil }
             let answer = try row.reference(far)
             if answer == owner { return nil }
             if answer == nil {
-                try set(target, object, far, owner)
+                try transaction.set(target, object, far, owner)
                 return "the other side was completed"
             }
-            try set(own, owner, near, nil)
+            try transaction.set(own, owner, near, nil)
             return "cleared"
         case .lostEnd(let link, _, _), .brokenLink(let link), .twice(let link, _, _):
             return try deleteLink(link)
         case .listed(let link, let owner, let member, _):
-            guard let far = column(inverse), let target,
+            guard let far = Self.column(inverse), let target,
                 let row = try transaction.row(target.id, member)
             else { return nil }
             let said = try row.reference(far)
             if said == owner { return nil }
             if said == nil {
-                try set(target, member, far, owner)
+                try transaction.set(target, member, far, owner)
                 return "the other side was completed"
             }
             return try deleteLink(link)
         case .unlisted(let owner, let member):
-            guard let far = column(inverse), let target,
+            guard let far = Self.column(inverse), let target,
                 try transaction.row(target.id, member)?.reference(far) == owner
             else { return nil }
             try transaction.addLink(own, end.relationship, from: owner, to: member)
@@ -177,9 +165,26 @@ extension Salvage {
         }
     }
 
+    private static func column(_ relationship: RecordRelationship?) -> ColumnID? {
+        if case .column(let column, _)? = relationship?.storage { return column }
+        return nil
+    }
+
     /// The link entity of a relationship; its own, where no relationship uses it.
     private static func hidden(_ end: RelationshipEnd) -> EntityID? {
         if case .link(let link) = end.relationship.storage { return link.entity }
         return end.entity.isHiddenLink ? end.entity.id : nil
+    }
+}
+
+extension RecordTransaction {
+    fileprivate func set(
+        _ entity: RecordEntity,
+        _ object: ObjectID,
+        _ column: ColumnID,
+        _ target: ObjectID?
+    ) throws(RecordError) {
+        let value = target.map { StoredValue.reference($0) } ?? .null
+        try update(entity.id, object, [ColumnValue(column, value)])
     }
 }

@@ -115,26 +115,18 @@ struct ContentChecks {
                 more = try engine { () throws(EngineError) in try cursor.next() }
                 continue
             }
+            func add(_ message: String) {
+                let name = names.object(entity.id, object)
+                report.add(problem("row \(name)", message, objects: [name]))
+            }
             do throws(FormatError) {
-                try add(row, object, entity, &sums)
+                try self.add(row, object, entity, &sums)
             } catch {
                 rowsAreWhole = false
-                report.add(
-                    problem(
-                        "row \(names.object(entity.id, object))",
-                        "it cannot be read: \(error)",
-                        objects: [names.object(entity.id, object)]
-                    )
-                )
+                add("it cannot be read: \(error)")
             }
             if row.version > snapshot.number {
-                report.add(
-                    problem(
-                        "row \(names.object(entity.id, object))",
-                        "it names commit \(row.version.rawValue), which is not there",
-                        objects: [names.object(entity.id, object)]
-                    )
-                )
+                add("it names commit \(row.version.rawValue), which is not there")
             }
             if count % 4096 == 0, !goesOn() { return }
             more = try engine { () throws(EngineError) in try cursor.next() }

@@ -150,22 +150,14 @@ struct RelationshipWalk {
                 }
                 guard let before else { return }
                 if side == telling, before.other == other {
-                    let fault = RelationshipFault.twice(
-                        link: key.link,
-                        owner: isFar ? other : owner,
-                        member: isFar ? owner : other
-                    )
-                    try found(end, fault)
+                    let (owner, member) = isFar ? (other, owner) : (owner, other)
+                    try found(end, .twice(link: key.link, owner: owner, member: member))
                 }
-                if !isFar, let position = key.position, position == before.position {
-                    let fault = RelationshipFault.position(
-                        link: key.link,
-                        other: before.link,
-                        owner: owner,
-                        position: position
-                    )
-                    try found(end, fault)
+                guard !isFar, let position = key.position, position == before.position else {
+                    return
                 }
+                let (link, last) = (key.link, before.link)
+                try found(end, .position(link: link, other: last, owner: owner, position: position))
             }
         }
         if telling == nil, isSound(hidden.indexes[0].tree) {

@@ -90,29 +90,7 @@ extension StoreObserver {
 
     private func checkTail(_ report: inout VerifyReport) {
         if let failure = log.failure {
-            var problem = VerifyProblem(
-                kind: .damaged,
-                subject: "commit frame",
-                place: failure.place?.rawValue,
-                isNeeded: true,
-                message: failure.message
-            )
-            if let place = failure.place, let frame = try? log.frame(at: place) {
-                problem.subject = frame.header.kind.label
-                problem.bytes = frame.header.frameLength
-                if !frame.isPayloadSound {
-                    problem.details.append("its header is sound, its payload's hash is wrong")
-                }
-            } else if failure.place != nil {
-                problem.details.append("its header does not fit its place")
-            }
-            problem.details.append(
-                report.commit.map {
-                    "the newest commit that stands on sound frames is \(Spelling.commit($0)); "
-                        + "what follows is about that one"
-                } ?? "no commit stands on sound frames"
-            )
-            report.add(problem)
+            report.add(problem(failure, report.commit))
         }
         if log.failure == nil, state == nil, let stateFailure {
             // Sound frames whose contents cannot be read: a schema that is none, row changes that
@@ -152,6 +130,33 @@ extension StoreObserver {
                     + "(\(stateFailure.message))"
             )
         }
+    }
+
+    /// What keeps the newest commit from being read.
+    private func problem(_ failure: EngineError, _ shown: UInt64?) -> VerifyProblem {
+        var problem = VerifyProblem(
+            kind: .damaged,
+            subject: "commit frame",
+            place: failure.place?.rawValue,
+            isNeeded: true,
+            message: failure.message
+        )
+        if let place = failure.place, let frame = try? log.frame(at: place) {
+            problem.subject = frame.header.kind.label
+            problem.bytes = frame.header.frameLength
+            if !frame.isPayloadSound {
+                problem.details.append("its header is sound, its payload's hash is wrong")
+            }
+        } else if failure.place != nil {
+            problem.details.append("its header does not fit its place")
+        }
+        problem.details.append(
+            shown.map {
+                "the newest commit that stands on sound frames is \(Spelling.commit($0)); "
+                    + "what follows is about that one"
+            } ?? "no commit stands on sound frames"
+        )
+        return problem
     }
 
     // MARK: Pages

@@ -18,38 +18,7 @@ extension ManagedObjectContext {
         _ plan: SavePlan,
         _ commit: CommitNumber?
     ) throws(StoreError) {
-        var written: [any ManagedObject] = []
-        for object in changes.inserted {
-            object.storage.state.remove(.inserted)
-            if isEnded(object, plan) || plan.rulings.replaced[object.storage.object] != nil {
-                // Its values stay readable; its row never was.
-                object.storage.state.insert([.gone, .ended])
-                continue
-            }
-            written.append(object)
-        }
-        for object in changes.updated {
-            object.storage.state.remove(.updated)
-            if isEnded(object, plan) || plan.rulings.lost.contains(object.storage.object) {
-                object.storage.edits = nil
-                object.storage.state.insert(.gone)
-                continue
-            }
-            object.storage.state.subtract([.gone, .ended])
-            written.append(object)
-        }
-        for object in changes.deleted {
-            object.storage.state.remove(.deleted)
-            if has(.editsOutliveTheirDelete), object.storage.edits != nil {
-                object.storage.state.insert([.gone, .updated])
-            } else if plan.graph == nil || isEnded(object, plan) {
-                object.storage.edits = nil
-                object.storage.state.insert([.gone, .ended])
-            } else {
-                // A policy gave the deletion up, or a cascade does not reach it any more.
-                written.append(object)
-            }
-        }
+        var written = endEdits(of: changes, plan)
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
         changed =
@@ -91,6 +60,43 @@ extension ManagedObjectContext {
         waiting = waiting.filter { registered($0.id) != nil }
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
+    }
+
+    /// What each object is from here on. Returns those whose row was written.
+    private func endEdits(of changes: ChangeSet, _ plan: SavePlan) -> [any ManagedObject] {
+        var written: [any ManagedObject] = []
+        for object in changes.inserted {
+            object.storage.state.remove(.inserted)
+            if isEnded(object, plan) || plan.rulings.replaced[object.storage.object] != nil {
+                // Its values stay readable; its row never was.
+                object.storage.state.insert([.gone, .ended])
+                continue
+            }
+            written.append(object)
+        }
+        for object in changes.updated {
+            object.storage.state.remove(.updated)
+            if isEnded(object, plan) || plan.rulings.lost.contains(object.storage.object) {
+                object.storage.edits = nil
+                object.storage.state.insert(.gone)
+                continue
+            }
+            object.storage.state.subtract([.gone, .ended])
+            written.append(object)
+        }
+        for object in changes.deleted {
+            object.storage.state.remove(.deleted)
+            if has(.editsOutliveTheirDelete), object.storage.edits != nil {
+                object.storage.state.insert([.gone, .updated])
+            } else if plan.graph == nil || isEnded(object, plan) {
+                object.storage.edits = nil
+                object.storage.state.insert([.gone, .ended])
+            } else {
+                // A policy gave the deletion up, or a cascade does not reach it any more.
+                written.append(object)
+            }
+        }
+        return written
     }
 
     private func isEnded(_ object: any ManagedObject, _ plan: SavePlan) -> Bool {

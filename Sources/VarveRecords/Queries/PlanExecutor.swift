@@ -384,39 +384,54 @@ struct PlanExecutor<Source: RecordSource> {
                 }
                 return
             }
-            var cursor = try reader.cursor(plan.entity.tree)
-            var more = try reader.engine { () throws(EngineError) in try cursor.first() }
-            var count = 0
-            while more {
-                let (id, row) = try reader.engine { () throws(EngineError) in
-                    (try cursor.trailingObjectID(), try cursor.row())
-                }
-                try test(id, row.bytes)
-                count += 1
-                more = try reader.engine { () throws(EngineError) in try cursor.next() }
-            }
-            reader.counters.rowsScanned.count(count)
+            try eachRow(test)
         case .index(let index, let ranges):
-            for range in ranges {
-                var cursor = try reader.cursor(index.tree)
-                var more = try reader.engine { () throws(EngineError) in
-                    try Self.seek(&cursor, range, nil, false)
-                }
-                while more {
-                    var ids: [ObjectID] = []
-                    let taken = try reader.engine { () throws(EngineError) in
-                        try cursor.takeObjectIDs(
-                            limit: 4_096,
-                            isForward: true,
-                            end: range.upper,
-                            into: &ids
-                        )
-                    }
-                    reader.counters.entriesScanned.count(taken)
-                    more = taken == 4_096 && cursor.isValid
-                    try testAll(ids.sorted())
-                }
+            for range in ranges { try eachPage(index, range, testAll) }
+        }
+    }
+
+    /// Every row of the entity.
+    private func eachRow(
+        _ body: (ObjectID, [UInt8]) throws(RecordError) -> Void
+    ) throws(RecordError) {
+        var cursor = try reader.cursor(plan.entity.tree)
+        var more = try reader.engine { () throws(EngineError) in try cursor.first() }
+        var count = 0
+        while more {
+            let (id, row) = try reader.engine { () throws(EngineError) in
+                (try cursor.trailingObjectID(), try cursor.row())
             }
+            try body(id, row.bytes)
+            count += 1
+            more = try reader.engine { () throws(EngineError) in try cursor.next() }
+        }
+        reader.counters.rowsScanned.count(count)
+    }
+
+    /// The objects of a range of an index, 4,096 entries at a time, each time in the order of the
+    /// rows.
+    private func eachPage(
+        _ index: RecordIndex,
+        _ range: KeyRange,
+        _ body: ([ObjectID]) throws(RecordError) -> Void
+    ) throws(RecordError) {
+        var cursor = try reader.cursor(index.tree)
+        var more = try reader.engine { () throws(EngineError) in
+            try Self.seek(&cursor, range, nil, false)
+        }
+        while more {
+            var ids: [ObjectID] = []
+            let taken = try reader.engine { () throws(EngineError) in
+                try cursor.takeObjectIDs(
+                    limit: 4_096,
+                    isForward: true,
+                    end: range.upper,
+                    into: &ids
+                )
+            }
+            reader.counters.entriesScanned.count(taken)
+            more = taken == 4_096 && cursor.isValid
+            try body(ids.sorted())
         }
     }
 

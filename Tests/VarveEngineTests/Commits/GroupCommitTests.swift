@@ -64,7 +64,7 @@ import VarveTesting
 
     @Test("Savers that come during a sync share the next one", arguments: [1, 7, 40])
     func saversShareASync(_ savers: Int) throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -106,7 +106,7 @@ import VarveTesting
     )
     func aPowerCutKeepsAPrefix(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -160,7 +160,7 @@ import VarveTesting
 
     @Test("When a batch's sync fails, nobody knows it, and who stands on it wrote nothing")
     func aFailedSyncFailsTheBatchAndItsSuccessors() throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -197,7 +197,7 @@ import VarveTesting
 
     @Test("Without space those savers are refused who find none, no others, and the store goes on")
     func noSpaceRefusesWhoFindsNone() throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -281,7 +281,7 @@ import VarveTesting
 
     @Test("Values of a commit that waits can be read by the next saver")
     func valuesOfWaitingCommitsAreReadable() throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })

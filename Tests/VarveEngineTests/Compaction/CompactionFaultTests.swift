@@ -118,14 +118,14 @@ import VarveTesting
             $0.compactedLeafBytes = 1 << 10
             $0.retention = retention
             $0.environment = GatedEnvironment { point in
-                if point == "compaction.step" {
+                if point == .compactionStep {
                     let step = steps.withLock { steps in
                         steps += 1
                         return steps
                     }
                     if step % 11 == 3 { save() }
                 }
-                if point == "compaction.caughtUp" { save() }
+                if point == .compactionCaughtUp { save() }
             }
         }
     }

@@ -224,8 +224,8 @@ import VarveIO
             RandomHistory.adjust(&$0)
             $0.retention = .commits(8)
             $0.environment = GatedEnvironment { point in
-                if point == "compaction.begin" { isLocked.withLock { $0 = false } }
-                if point == "compaction.caughtUp" { isLocked.withLock { $0 = true } }
+                if point == .compactionBegin { isLocked.withLock { $0 = false } }
+                if point == .compactionCaughtUp { isLocked.withLock { $0 = true } }
             }
         }
         var history = RandomHistory(seed: 93)

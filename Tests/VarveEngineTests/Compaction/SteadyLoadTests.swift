@@ -104,7 +104,7 @@ import VarveTesting
         let engine = try Engine.openTest(MemoryDirectory()) {
             $0.retention = retention
             $0.environment = GatedEnvironment { point in
-                if point == "compaction.caughtUp" { saver.withLock { $0 }?() }
+                if point == .compactionCaughtUp { saver.withLock { $0 }?() }
             }
         }
         @Sendable func save(_ object: Int, _ text: String) throws {
@@ -181,7 +181,7 @@ import VarveTesting
         }
         let engine = try Engine.openTest(MemoryDirectory()) {
             $0.retention = retention
-            $0.environment = GatedEnvironment { if $0 == "compaction.caughtUp" { large() } }
+            $0.environment = GatedEnvironment { if $0 == .compactionCaughtUp { large() } }
         }
         _ = try engine.write { transaction in
             for object in 1...8_000 {
@@ -233,7 +233,7 @@ import VarveTesting
             $0.retention = retention
             $0.environment = GatedEnvironment { point in
                 // Not inside that save.
-                if point == "compaction.step" { save() }
+                if point == .compactionStep { save() }
             }
         }
         shared.withLock { $0 = engine }
@@ -259,10 +259,10 @@ import VarveTesting
             $0.environment = GatedEnvironment { point in
                 guard let engine = shared.withLock({ $0 }) else { return }
                 switch point {
-                case "compaction.begin":
+                case .compactionBegin:
                     counts.withLock { $0.begun = engine.statistics.checkpoints }
-                case "compaction.step": _ = Parker().park(milliseconds: 1)
-                case "compaction.caughtUp":
+                case .compactionStep: _ = Parker().park(milliseconds: 1)
+                case .compactionCaughtUp:
                     let checkpoints = engine.statistics.checkpoints
                     counts.withLock { $0.most = max($0.most, checkpoints - $0.begun) }
                 default: break

@@ -16,7 +16,7 @@ final class SetClock: Environment {
     func monotonicNanoseconds() -> UInt64 { SystemEnvironment().monotonicNanoseconds() }
     func wallClockMicroseconds() -> Int64 { microseconds.withLock { $0 } }
     func processID() -> Int32 { 1 }
-    func yield(_ point: StaticString) {}
+    func yield(_ point: YieldPoint) {}
     func advance() { microseconds.withLock { $0 += 1_000 } }
 }
 

@@ -18,7 +18,7 @@ private final class CounterClock: Environment {
         Int64(nanoseconds.withLock { $0 } / 1_000) + 1_000_000
     }
     func processID() -> Int32 { 4411 }
-    func yield(_ point: StaticString) {}
+    func yield(_ point: YieldPoint) {}
     func advance(seconds: UInt64) { nanoseconds.withLock { $0 += seconds * 1_000_000_000 } }
 }
 

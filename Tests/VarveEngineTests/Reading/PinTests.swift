@@ -16,7 +16,7 @@ private final class StandingClock: Environment {
     func monotonicNanoseconds() -> UInt64 { nanoseconds.withLock { $0 } }
     func wallClockMicroseconds() -> Int64 { 5 }
     func processID() -> Int32 { 1 }
-    func yield(_ point: StaticString) {}
+    func yield(_ point: YieldPoint) {}
     func advance() -> UInt64 {
         nanoseconds.withLock {
             $0 += 1_000

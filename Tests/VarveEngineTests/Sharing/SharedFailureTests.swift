@@ -45,7 +45,7 @@ import VarveTesting
 
     @Test("A sync that failed for another saver is nobody's success")
     func aFailedSyncOfAnotherSaverCounts() throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -333,13 +333,13 @@ import VarveTesting
         try #require(roomy.statistics.checkpoints == 1)
         // There is a length of the reserve at which the pages find room and the CKPT does not.
         for half in stride(from: bytes - 500, to: bytes + 500, by: 60) {
-            let gate = Gate("commit.sync")
+            let gate = Gate(.commitSync)
             let behindPages = Mutex<(@Sendable () -> Void)?>(nil)
             let disk = SimulatedDisk()
             let engine = try Self.full(disk) {
                 $0.environment = GatedEnvironment(onYield: { name in
                     gate.yield(name)
-                    if name == "checkpoint.pages" { behindPages.withLock { $0 }?() }
+                    if name == .checkpointPages { behindPages.withLock { $0 }?() }
                 })
                 $0.tailReserve = 2 * half
             }
@@ -398,7 +398,7 @@ import VarveTesting
 
     @Test("A bulk load that fills the disk takes no other saver with it", arguments: [16, 1024])
     func aBulkLoadWithoutSpaceHarmsNoOther(earlyKilobytes: Int) throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -433,7 +433,7 @@ import VarveTesting
 
     @Test("Who read a commit that waits, and changed nothing, waits for it too")
     func readingWhatWaitsIsNoPromise() throws {
-        let gate = Gate("commit.sync")
+        let gate = Gate(.commitSync)
         let disk = SimulatedDisk()
         let engine = try Engine.openTest(disk.root) {
             $0.environment = GatedEnvironment(onYield: { gate.yield($0) })
@@ -510,11 +510,11 @@ import VarveTesting
         // What a crash leaves: a witness, and row changes before it.
         let killed = disk.killed()
         let third = try Engine.openTest(killed.root)
-        #expect(third.writer.withLock { $0.isClosedCleanly })
+        #expect(third.writer.withLock { $0.logEnd == .closed })
         try third.checkpoint()
         try third.close()
         let fourth = try Engine.openTest(killed.root)
-        #expect(fourth.writer.withLock { $0.isClosedCleanly })
+        #expect(fourth.writer.withLock { $0.logEnd == .closed })
         #expect(try Self.objects(fourth).count == 41)
     }
 }

@@ -93,7 +93,7 @@ import VarveTesting
             $0.maintenance = .inline
             // At each sync somebody else has queued already, as long as anybody may.
             $0.environment = GatedEnvironment { point in
-                guard point == "commit.sync", let engine = saving.withLock({ $0 }) else { return }
+                guard point == .commitSync, let engine = saving.withLock({ $0 }) else { return }
                 for _ in 0..<300 where engine.queue.isEmpty { _ = Parker().park(milliseconds: 1) }
             }
         }
@@ -223,7 +223,7 @@ import VarveTesting
     @Test("A failed sync elsewhere ends no turn while a batch is on its way")
     func poisonBesideABatch() throws {
         let folder = try WritersFolder()
-        let gate = Gate("commit.publish")
+        let gate = Gate(.commitPublish)
         let engine = try folder.open {
             $0.maintenance = .inline
             $0.environment = GatedEnvironment { gate.yield($0) }
@@ -271,7 +271,7 @@ import VarveTesting
     @Test("Of two compactions at once the second ends, and nothing is lost")
     func twoCompactions() throws {
         let folder = try WritersFolder()
-        let gate = Gate("compaction.copied")
+        let gate = Gate(.compactionCopied)
         let first = try folder.open {
             $0.maintenance = .inline
             $0.environment = GatedEnvironment { gate.yield($0) }

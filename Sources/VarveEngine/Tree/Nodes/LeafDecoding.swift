@@ -235,16 +235,9 @@ enum LeafDecoding {
                 from: body + suffix,
                 byteCount: keyCount - parts.prefix
             )
-            unsafe slot.storeBytes(
-                of: UInt32(truncatingIfNeeded: keyCount),
-                toByteOffset: 12,
-                as: UInt32.self
-            )
-            unsafe slot.storeBytes(
-                of: UInt32(truncatingIfNeeded: valueCount),
-                toByteOffset: 20,
-                as: UInt32.self
-            )
+            let counts = (UInt32(clamping: keyCount), UInt32(clamping: valueCount))
+            unsafe slot.storeBytes(of: counts.0, toByteOffset: 12, as: UInt32.self)
+            unsafe slot.storeBytes(of: counts.1, toByteOffset: 20, as: UInt32.self)
             let head = unsafe NodeView.head(of: UnsafeRawBufferPointer(start: key, count: keyCount))
             unsafe fill(slot, head, key: keyAt, value: valueAt)
             if keyCount > TreeNode.slotKeyMax { live += keyCount }

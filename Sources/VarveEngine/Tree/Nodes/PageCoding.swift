@@ -64,8 +64,25 @@ enum PageCoding {
             level: level,
             capacity: range.count + body.suffixes.count * (body.prefix.count + 24)
         )
+        try appendEntries(of: body, bytes, to: node, place)
+        try checkRows(of: body, place)
+        for (index, child) in body.children.enumerated() {
+            node.insertChild(
+                ChildPointer(node: nil, address: child.address, rows: child.rows),
+                at: index
+            )
+        }
+        return node
+    }
+
+    private static func appendEntries(
+        of body: PageBody,
+        _ bytes: [UInt8],
+        to node: TreeNode,
+        _ place: String
+    ) throws(FormatError) {
         for index in body.suffixes.indices {
-            let value = level == 0 ? body.values[index] : 0..<0
+            let value = node.isLeaf ? body.values[index] : 0..<0
             let ascends = node.append(
                 prefix: body.prefix,
                 suffix: body.suffixes[index],
@@ -81,10 +98,13 @@ enum PageCoding {
                 )
             }
         }
+    }
+
+    /// As a root says: what counts on from here never overflows, signed or not.
+    private static func checkRows(of body: PageBody, _ place: String) throws(FormatError) {
         var sum: UInt64 = 0
         for child in body.children {
             let (next, overflow) = sum.addingReportingOverflow(child.rows)
-            // As a root says: what counts on from here never overflows, signed or not.
             guard !overflow, child.rows > 0, next <= TreeRoots.rowsMax else {
                 throw FormatError(
                     place: place,
@@ -95,13 +115,6 @@ enum PageCoding {
             }
             sum = next
         }
-        for (index, child) in body.children.enumerated() {
-            node.insertChild(
-                ChildPointer(node: nil, address: child.address, rows: child.rows),
-                at: index
-            )
-        }
-        return node
     }
 
     /// Front and body of a node's page. Every child of an inner node must have its address.

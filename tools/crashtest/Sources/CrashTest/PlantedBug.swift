@@ -49,15 +49,15 @@ enum PlantedBug: String, CaseIterable, Sendable {
     case pinnedBlobSwept = "pinned-blob-swept"
 
     /// The steps that the engine leaves out.
-    var leftOut: String? {
+    var leftOut: OmittableStep? {
         switch self {
-        case .watermarkNotMoved: "log.raise"
-        case .pageHashUnchecked: "read.payloadHash"
-        case .bodyHashUnchecked: "recovery.bodyHash"
-        case .settleMissing: "recovery.settle"
-        case .inPlaceWriteMissing: "settle.inPlace"
-        case .liveBlobSwept: "sweep.named"
-        case .pinnedBlobSwept: "sweep.pinned"
+        case .watermarkNotMoved: .raiseDurableEnd
+        case .pageHashUnchecked: .checkPayloadHash
+        case .bodyHashUnchecked: .checkBodyHash
+        case .settleMissing: .settle
+        case .inPlaceWriteMissing: .writeInPlace
+        case .liveBlobSwept: .keepNamedBlobs
+        case .pinnedBlobSwept: .keepPinnedBlobs
         default: nil
         }
     }
@@ -68,7 +68,7 @@ final class PlantedSystem: Environment {
     let bug: PlantedBug
     private let base: FixedEnvironment
     /// The last point that the engine passed.
-    private let point = Mutex("")
+    private let point = Mutex<YieldPoint?>(nil)
 
     init(_ bug: PlantedBug, seed: UInt64) {
         self.bug = bug
@@ -79,18 +79,18 @@ final class PlantedSystem: Environment {
     func monotonicNanoseconds() -> UInt64 { base.monotonicNanoseconds() }
     func wallClockMicroseconds() -> Int64 { base.wallClockMicroseconds() }
     func processID() -> Int32 { base.processID() }
-    func yield(_ point: StaticString) { self.point.withLock { $0 = "\(point)" } }
-    func leavesOut(_ step: StaticString) -> Bool { bug.leftOut == "\(step)" }
+    func yield(_ point: YieldPoint) { self.point.withLock { $0 = point } }
+    func leavesOut(_ step: OmittableStep) -> Bool { bug.leftOut == step }
 
     func directory(_ base: any StoreDirectory) -> any StoreDirectory {
         PlantedDirectory(self, base, isRoot: true)
     }
 
     /// Whether the engine is right behind a point; asked once per passing.
-    private func isBehind(_ name: String) -> Bool {
+    private func isBehind(_ passed: YieldPoint) -> Bool {
         point.withLock { point in
-            guard point == name else { return false }
-            point = ""
+            guard point == passed else { return false }
+            point = nil
             return true
         }
     }
@@ -98,10 +98,10 @@ final class PlantedSystem: Environment {
     /// Whether a sync of a file is left out.
     func dropsSync(of name: String) -> Bool {
         switch bug {
-        case .commitSyncMissing: isBehind("commit.sync")
-        case .checkpointSyncMissing: isBehind("checkpoint.sync")
-        case .settleSyncMissing: isBehind("settle.sync")
-        case .inPlaceSyncMissing: isBehind("settle.inPlace.sync")
+        case .commitSyncMissing: isBehind(.commitSync)
+        case .checkpointSyncMissing: isBehind(.checkpointSync)
+        case .settleSyncMissing: isBehind(.settleSync)
+        case .inPlaceSyncMissing: isBehind(.settleInPlaceSync)
         case .compactionSyncMissing: name.contains(".varve-new-")
         case .blobSyncMissing: name.hasPrefix("new-")
         default: false
@@ -110,7 +110,7 @@ final class PlantedSystem: Environment {
 
     /// Whether a sync of a directory is left out.
     func dropsDirectorySync(isRoot: Bool) -> Bool {
-        let isCompaction = isRoot && isBehind("compaction.directory")
+        let isCompaction = isRoot && isBehind(.compactionDirectory)
         return switch bug {
         case .directorySyncMissing: isRoot && !isCompaction
         case .compactionDirectorySyncMissing: isCompaction
