@@ -1,6 +1,9 @@
 # Long commands of tools/demo and tools/test, so that they can be followed: what is built or run, how
 # far it is, for how long; and when a build fails, the compiler's errors and what to do. Sourced
 # after setup.sh, not run. On a terminal one line is rewritten; elsewhere a line comes now and then.
+# These lines go to stderr: what a program prints stays its own.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # setup.sh sets what is used here
 
 # Where the whole output of each command is kept.
 logs="$root/.build/logs"
@@ -13,27 +16,28 @@ followed() {
     shift 3
     mkdir -p "$logs" 2>/dev/null || true
     : >"$log" || return 1
+    if [ ! -t 2 ]; then say "$title ..." >&2; fi
     # The command stays in front, so that Control-C reaches it; the reporter sees when it is alone.
-    report "$title" "$how_far" "$log" &
+    report "$title" "$how_far" "$log" >&2 &
     reporter=$!
     "$@" </dev/null >"$log" 2>&1 || status=$?
-    kill "$reporter" 2>/dev/null || true
+    # Not by a signal that it could answer: a child just born would run the traps of its parent.
+    kill -KILL "$reporter" 2>/dev/null || true
     wait "$reporter" 2>/dev/null || true
-    if [ -t 1 ]; then printf '\r\033[K'; fi
+    if [ -t 2 ]; then printf '\r\033[K' >&2; fi
     return "$status"
 }
 
 report() { # report <title> <how far> <log>
     local started=$SECONDS told=$SECONDS text columns=80
-    if [ -t 1 ]; then
-        columns="$(tput cols 2>/dev/null || printf 80)"
-    else
-        say "$1 ..."
+    if [ -t 2 ]; then
+        columns="$(stty size <&2 2>/dev/null | sed -n 's/^[0-9]* //p')"
+        [ "${columns:-0}" -ge 20 ] || columns=80
     fi
     while sleep 1 && kill -0 $$ 2>/dev/null; do
         text="$1: $("$2" "$3" || true)"
         text="${text%: }, $((SECONDS - started)) s"
-        if [ -t 1 ]; then
+        if [ -t 2 ]; then
             printf '\r\033[K%s' "${text:0:$((columns - 1))}"
         elif [ $((SECONDS - told)) -ge "$seconds_between_lines" ]; then
             told=$SECONDS
@@ -56,11 +60,17 @@ build_step() {
         tail -n 1
 }
 
-# How many tests have ended.
+# How many tests have ended, of those that have begun: nearly all begin at once.
 test_step() {
-    local ended
-    ended="$(grep -acE '^(✔|✘) Test .* (passed|failed) after' "$1" 2>/dev/null || true)"
-    [ "${ended:-0}" = 0 ] || say "$ended tests have ended"
+    local begun ended
+    begun="$(test_lines '^◇ Test .* started' "$1")"
+    ended="$(test_lines '^(✔|✘) Test .* (passed|failed) after' "$1")"
+    [ "$begun" = 0 ] || say "$ended of $begun tests have ended"
+}
+
+# Counts lines about tests: neither about one of a test's cases nor about the whole run.
+test_lines() { # test_lines <pattern> <log>
+    { grep -aE "$1" "$2" 2>/dev/null || true; } | grep -avcE '^(◇|✔|✘) Test (case|run) ' || true
 }
 
 # Nothing can be said but the time.
