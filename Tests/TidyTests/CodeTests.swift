@@ -66,6 +66,13 @@ import Testing
         }
     }
 
+    @Test("The example stays under 300 lines") func theExampleIsShort() {
+        let files = Repository.files.filter { $0.path.hasPrefix("Examples/Notes/") }
+        #expect(files.count > 4)
+        // The last line of a file ends, so there is an empty one behind it.
+        #expect(files.map { $0.lines.count - 1 }.reduce(0, +) < 300)
+    }
+
     @Test("No function is longer than the cap") func functionsAreShort() {
         for file in Repository.sources {
             // swift-format puts the closing brace under the first letter of the declaration.

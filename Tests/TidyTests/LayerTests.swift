@@ -36,7 +36,7 @@ import Testing
         ],
     ]
 
-    /// The products: all that a package in `tools/` may import of the library.
+    /// The products: all that a package in `tools/` or `Examples/` may import of the library.
     private static let products: Set<String> = [
         "Varve", "VarveObjects", "VarveInspection", "VarveTesting",
     ]
@@ -107,8 +107,9 @@ import Testing
         #expect(shown.union(["VarveMacros"]) == Set(Self.allowed.keys))
     }
 
-    @Test("The tools import products only") func toolsImportProductsOnly() {
-        for file in Repository.files where file.path.hasPrefix("tools/") {
+    @Test("The tools and the example import products only") func toolsImportProductsOnly() {
+        let outside: Set<Substring> = ["tools", "Examples"]
+        for file in Repository.files where outside.contains(file.components[0]) {
             for (number, module) in file.imports where Self.isLibrary(module) {
                 #expect(
                     Self.products.contains(module),

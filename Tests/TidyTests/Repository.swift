@@ -83,10 +83,11 @@ enum Repository {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Every source below `Sources`, `Tests` and `tools`, sorted by path, without build folders.
+    /// Every source below `Sources`, `Tests`, `tools` and `Examples`, sorted by path, without build
+    /// folders.
     static let files: [SourceFile] = {
         var found: [SourceFile] = []
-        for top in ["Sources", "Tests", "tools"] {
+        for top in ["Sources", "Tests", "tools", "Examples"] {
             let folder = root.appending(path: top)
             guard
                 let walk = FileManager.default.enumerator(
