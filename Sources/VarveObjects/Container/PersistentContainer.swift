@@ -53,8 +53,8 @@ public final class PersistentContainer: Sendable {
     /// Opens the store at `url`, makes it if it does not exist, and brings it to the app's schema.
     ///
     /// - Parameters:
-    ///   - url: the store file. Its folder must exist; a blob folder and a lock file stand beside
-    ///     it.
+    ///   - url: the store file; the end ".varve" is added to a name without it. Its folder must
+    ///     exist; a blob folder and a lock file are made beside it.
     ///   - schema: the app's entities.
     ///   - options: how the store is opened, and how memory is used.
     /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,

@@ -83,7 +83,7 @@ private struct DiskImage {
 
     /// The power goes behind every call: what opens is a commit that was started, never older than
     /// the last one acknowledged; so again after one more commit and one more crash. A taste with
-    /// assertions on of what `tools/crash-test` does on its own.
+    /// assertions on of what `tools/crashtest/simulated` does on its own.
     @Test(arguments: [UInt64(11), 12])
     func aPowerCutLosesNothingAcknowledged(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
@@ -186,8 +186,8 @@ private struct DiskImage {
         let file = try directory.openFile("test.varve", mode: .read)
         let bytes = try file.read(at: FileOffset(0), count: Int(try file.size()))
         var outcomes: [String: Int] = [:]
-        // The headers are mostly zeros; of the log one byte of 61: `tools/crash-test --part flips`
-        // takes them all, optimised. VARVE_EXHAUSTIVE=1 does so here, with assertions.
+        // The headers are mostly zeros; of the log one byte of 61: a part of the crash
+        // campaign (--part flips) takes them all, optimised. VARVE_EXHAUSTIVE=1 does so here, with assertions.
         let isExhaustive = environmentSays("VARVE_EXHAUSTIVE")
         for position in 0..<bytes.count {
             if position > 200 && position < 4080 || position > 4300 && position < 8180 { continue }

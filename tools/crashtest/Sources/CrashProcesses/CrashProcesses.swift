@@ -6,7 +6,7 @@ import VarveTesting
 @main
 struct CrashProcesses {
     static let help = """
-        usage: tools/crashtest/run LAYER [--cycles N] [--seed S] [--json]
+        usage: tools/crashtest/processes LAYER [--cycles N] [--seed S] [--json]
 
         Attacks stores on real file systems with real processes. Exit 0: no violation; 1: one, or
         fewer cases than asked for; 77: the machine does not allow the layer.

@@ -65,7 +65,7 @@ final class Tally {
         for finding in findings {
             print(finding.message)
             for line in finding.details { print("    \(line)") }
-            print("    again: tools/crashtest/run \(finding.again)")
+            print("    again: tools/crashtest/processes \(finding.again)")
             print("    the store is in \(finding.folder)")
         }
         if cases < orders.cycles { print("FAILED: fewer than \(orders.cycles) cases") }
@@ -73,7 +73,7 @@ final class Tally {
 
     func printJSON(_ orders: Orders, _ layer: String) {
         let again =
-            findings.first.map { ",\"reproduce\":\"tools/crashtest/run \($0.again)\"" } ?? ""
+            findings.first.map { ",\"reproduce\":\"tools/crashtest/processes \($0.again)\"" } ?? ""
         print(
             "{\"layer\":\"\(layer)\",\"cases\":\(cases),\"casesPerSecond\":\(rate),"
                 + "\"violations\":\(findings.count),\"seed\":\(orders.seed),"

@@ -7,7 +7,7 @@ import VarveTesting
 @main
 struct CrashTest {
     static let help = """
-        usage: tools/crash-test [--seconds N] [--seed S] [--seeds N] [--jobs N] [--json]
+        usage: tools/crashtest/simulated [--seconds N] [--seed S] [--seeds N] [--jobs N] [--json]
                                 [--part images|errors|flips] [--without KIND] [--steps N]
                                 [--case NAME] [--plant BUG] [--list-plants] [--cases-min N]
 
@@ -174,7 +174,8 @@ struct Report {
     }
 
     private func command(_ finding: Finding) -> String {
-        var words = ["tools/crash-test", "--seed", "\(finding.seed)", "--case", finding.name]
+        let script = "tools/crashtest/simulated"
+        var words = [script, "--seed", "\(finding.seed)", "--case", finding.name]
         for kind in Kind.allCases where finding.without.contains(kind) {
             words += ["--without", kind.rawValue]
         }
