@@ -162,7 +162,7 @@ extension ManagedObjectContext: GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) {
-        if alsoDeleted.contains(target) || alsoDeleted.contains(id) { return }
+        if alsoDeleted[target] != nil || alsoDeleted[id] != nil { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
 
@@ -171,7 +171,7 @@ extension ManagedObjectContext: GraphState {
     }
 
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
-        if alsoDeleted.contains(id) { return }
+        if alsoDeleted[id] != nil { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: nil))
     }
 
@@ -260,7 +260,7 @@ extension ManagedObjectContext: GraphState {
         looseReferences = [:]
         looseLists = [:]
         lostTargets = []
-        alsoDeleted = []
+        alsoDeleted = [:]
         reachedByNew = []
         forgetDoomed()
         lastPlaces = [:]
