@@ -189,7 +189,7 @@ extension ManagedObjectContext: GraphState {
         editsUnderWay += 1
         do throws(StoreError) { try apply(intent) } catch { failure = error }
         editsUnderWay -= 1
-        guard withdrawals == before else {
+        guard withdrawals == before || has(.editsOutliveARollback) else {
             // An observer rolled back, or reset the context, in the middle: nothing of it stays.
             replay()
             return
