@@ -6,6 +6,17 @@ import VarveObjects
 import VarveTesting
 
 @Suite("Fuzzing the object layer") struct GraphFuzzTests {
+    /// Every fourth run has observers.
+    private func settings(
+        _ seed: UInt64,
+        _ bugs: Set<PlantedObjectBug> = []
+    ) -> (options: ContainerOptions, observes: Bool) {
+        var options = ContainerOptions()
+        options.plantedBugs = bugs
+        options.everyContextObserves = seed % 4 == 0
+        return (options, options.everyContextObserves)
+    }
+
     /// 500 runs, or as many as VARVE_GRAPH_SEEDS says, from VARVE_GRAPH_FIRST on.
     @Test("What a context shows is what it saves")
     func whatAContextShowsIsWhatItSaves() throws {
@@ -14,7 +25,8 @@ import VarveTesting
         let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
         var findings = 0
         for seed in first..<(first + count) {
-            do { try GraphFuzz.run(seed: seed) } catch {
+            let (options, observes) = settings(seed)
+            do { try GraphFuzz.run(seed: seed, options: options, observes: observes) } catch {
                 Issue.record("\(error)")
                 findings += 1
                 if findings >= 3 { break }
@@ -25,10 +37,9 @@ import VarveTesting
     /// What this fuzzer is good for: each of these bugs is found within CI's runs.
     @Test("Planted bugs are found", arguments: PlantedObjectBug.allCases)
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {
-        var options = ContainerOptions()
-        options.plantedBugs = [bug]
-        for seed in UInt64(1)...500 where GraphFuzz.finding(seed: seed, options: options) != nil {
-            return
+        for seed in UInt64(1)...500 {
+            let (options, observes) = settings(seed, [bug])
+            if GraphFuzz.finding(seed: seed, options: options, observes: observes) != nil { return }
         }
         Issue.record("\(bug) passes 500 runs")
     }

@@ -35,6 +35,8 @@ public struct ContainerOptions: Sendable {
     package var turnMilliseconds: Int?
     /// What tests of tests leave out (docs/Testing.md).
     package var plantedBugs: Set<PlantedObjectBug> = []
+    /// Whether not only the view context tells observers: tests on any thread have some.
+    package var everyContextObserves = false
 
     /// The defaults, except where said otherwise.
     public init(

@@ -296,7 +296,8 @@ public final class PersistentContainer: Sendable {
         ManagedObjectContext(
             container: self,
             author: author,
-            label: author.isEmpty ? "context" : "context \(author)"
+            label: author.isEmpty ? "context" : "context \(author)",
+            observes: options.everyContextObserves
         )
     }
 

@@ -43,7 +43,7 @@ public final class ManagedObjectContext {
     /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
     var reachedByNew: [(model: EntityModel, id: ObjectID)] = []
     /// Objects that this context deleted and, meanwhile, others too.
-    var alsoDeleted: Set<ObjectID> = []
+    @safe @exclusivity(unchecked) var alsoDeleted: [ObjectID: EntityModel] = [:]
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// The same, in order, and some that are none any more.

@@ -62,6 +62,7 @@ extension ManagedObjectContext {
         }
         let watched = livingObjectsWithObservedLists()
         snapshot = newer
+        forgetWhatCameBack(newer)
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
             replaceRows(entity, ids, from: newer, older)
         }
@@ -75,8 +76,17 @@ extension ManagedObjectContext {
         guard !alsoDeleted.isEmpty, !journal.isEmpty else { return }
         let gone = alsoDeleted
         journal.removeAll { intent in
-            if case .delete(_, let id) = intent { return gone.contains(id) }
-            return intent.subject.map { gone.contains($0.owner) } ?? false
+            if case .delete(_, let id) = intent { return gone[id] != nil }
+            return intent.subject.map { gone[$0.owner] != nil } ?? false
+        }
+    }
+
+    /// What others brought back may be deleted, or be missed, once more, whoever holds it.
+    /// - Complexity: O(n log n), n the objects that both sides deleted.
+    private func forgetWhatCameBack(_ newer: RecordSnapshot) {
+        for (id, model) in alsoDeleted
+        where (try? newer.exists(model.record.id, id)) == true {
+            alsoDeleted[id] = nil
         }
     }
 
@@ -142,7 +152,7 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: true)
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
-            alsoDeleted.insert(object.storage.object)
+            alsoDeleted[object.storage.object] = object.storage.model
             object.storage.state.subtract([.deleted, .updated])
             object.storage.edits = nil
             changed[object.storage.object] = nil
@@ -203,8 +213,6 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, slots, isBefore: true)
         replaceRow(row, of: object)
         object.storage.state.subtract([.gone, .ended])
-        // Others brought it back: it may be deleted once more.
-        alsoDeleted.remove(id)
         object.storage.observation?.announce(object, slots, isBefore: false)
     }
 

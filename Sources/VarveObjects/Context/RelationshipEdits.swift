@@ -26,7 +26,9 @@ extension ManagedObjectContext {
         if let known = registered(target) {
             return known.storage.state.contains(.gone) ? nil : known
         }
-        if mayDangle(relationship, targetModel), let snapshot {
+        // What is deleted leads to its like, gone or never saved, which nobody may hold.
+        let isOver = !object.storage.state.isDisjoint(with: [.deleted, .gone])
+        if isOver || mayDangle(relationship, targetModel), let snapshot {
             let exists = try? snapshot.exists(targetModel.record.id, target)
             if exists == false { return nil }
         }
@@ -44,8 +46,31 @@ extension ManagedObjectContext {
     func members(of object: any ManagedObject, slot: Int) throws(StoreError) -> [ObjectID] {
         let base = try savedMembers(of: object, slot: slot)
         let key = ToManyKey(owner: object.storage.object, slot: slot)
-        let ids = toManyEdits[key]?.members(over: base, commit: snapshot?.number) ?? base
-        return doomed.isEmpty ? ids : ids.filter { doomed[$0] == nil }
+        let edit = toManyEdits[key]
+        let ids = edit?.members(over: base, commit: snapshot?.number) ?? base
+        let shown = doomed.isEmpty ? ids : ids.filter { doomed[$0] == nil }
+        let isGone = object.storage.state.contains(.gone)
+        guard isGone || object.storage.state.contains(.deleted) && edit != nil else { return shown }
+        return try withoutStrangers(shown, of: object, slot, isGone ? nil : edit)
+    }
+
+    /// The members of a deleted object's list that somebody holds, or that exist: others are gone,
+    /// or were never saved. With an edit, only what it added may be such a one.
+    private func withoutStrangers(
+        _ ids: [ObjectID],
+        of object: any ManagedObject,
+        _ slot: Int,
+        _ edit: ToManyEdit?
+    ) throws(StoreError) -> [ObjectID] {
+        guard let far = targetModel(object.storage.model, slot) else { return ids }
+        var known: [ObjectID] = []
+        for id in ids {
+            if edit == nil || edit?.says(id) == true, registered(id) == nil {
+                if try !isAlive(id, far) { continue }
+            }
+            known.append(id)
+        }
+        return known
     }
 
     /// The members as the commit has them; read from the relationship's index once per commit.
@@ -97,9 +122,11 @@ extension ManagedObjectContext {
         _ relationship: RelationshipModel
     ) throws(StoreError) -> Int {
         if object.isInserted { return 0 }
+        // Closed, there are no members, though a list may have been read: a collection that counts
+        // more than it has would trap.
+        let snapshot = try currentSnapshot()
         if let list = readList(of: object, slot: slot) { return list.ids.count }
         let model = object.storage.model
-        let snapshot = try currentSnapshot()
         let id = object.storage.object
         return try container.translating { () throws(RecordError) in
             try snapshot.relatedCount(model.record, relationship.record, of: id)

@@ -58,7 +58,6 @@ extension ManagedObjectContext {
         }
         object.storage.row = row
         object.storage.state.subtract([.gone, .ended])
-        if !alsoDeleted.isEmpty { alsoDeleted.remove(object.storage.object) }
         container.counters.realised.add(1, ordering: .relaxed)
         if !failures.isEmpty { failures[object.storage.object] = nil }
         object.awakeFromFetch()

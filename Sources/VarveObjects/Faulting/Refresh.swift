@@ -47,6 +47,12 @@ extension ManagedObjectContext {
     /// back. Reads nothing.
     public func rollback() {
         if phase == .writing { return }
+        _ = dropAllEdits()
+    }
+
+    /// Gives all edits up. What the caller gets are the objects that had some: the end of one runs
+    /// the app's code, which may edit, and must find everything dropped.
+    private func dropAllEdits() -> [any ManagedObject] {
         // Observers are the app's code, which may edit more: they are told first, then all goes.
         let told = changed.sorted { $0.key < $1.key }.map(\.value)
         let lists = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
@@ -78,16 +84,19 @@ extension ManagedObjectContext {
             owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
         }
         for object in told { object.storage.observation?.announce(object, nil, isBefore: false) }
+        return told + objects
     }
 
     /// Forgets everything: all objects of the context become invalid, edits are dropped, and the
     /// next read pins the newest commit.
     public func reset() {
         if phase == .writing { return }
-        rollback()
-        for object in livingObjects { invalidate(object) }
+        // None of them ends before all have left.
+        let ended = dropAllEdits() + livingObjects
+        for object in ended { invalidate(object) }
         keptValues = [:]
         snapshot = nil
+        withExtendedLifetime(ended) {}
     }
 
     func dropEdits(of object: any ManagedObject) {

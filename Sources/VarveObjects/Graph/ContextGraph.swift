@@ -162,7 +162,7 @@ extension ManagedObjectContext: GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) {
-        if alsoDeleted.contains(target) || alsoDeleted.contains(id) { return }
+        if alsoDeleted[target] != nil || alsoDeleted[id] != nil { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
 
@@ -171,7 +171,7 @@ extension ManagedObjectContext: GraphState {
     }
 
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
-        if alsoDeleted.contains(id) { return }
+        if alsoDeleted[id] != nil { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: nil))
     }
 
@@ -189,7 +189,7 @@ extension ManagedObjectContext: GraphState {
         editsUnderWay += 1
         do throws(StoreError) { try apply(intent) } catch { failure = error }
         editsUnderWay -= 1
-        guard withdrawals == before else {
+        guard withdrawals == before || has(.editsOutliveARollback) else {
             // An observer rolled back, or reset the context, in the middle: nothing of it stays.
             replay()
             return
@@ -260,7 +260,7 @@ extension ManagedObjectContext: GraphState {
         looseReferences = [:]
         looseLists = [:]
         lostTargets = []
-        alsoDeleted = []
+        alsoDeleted = [:]
         reachedByNew = []
         forgetDoomed()
         lastPlaces = [:]

@@ -97,4 +97,5 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case upsertLooksBeforeUpdates
     case windowIgnoresTheCursor
     case closingDropsLists
+    case editsOutliveARollback
 }

@@ -64,7 +64,7 @@ public import VarveRecords
     }
 
     /// Whether the values are not in memory.
-    var isFault: Bool { row == nil && !state.contains(.inserted) }
+    var isFault: Bool { row == nil && state.isDisjoint(with: [.inserted, .settling]) }
 
     /// The value behind a slot, when nothing stands in the way: no edit, no observer. Nil also
     /// where the row does not give it. The library's own types are read where the row stands,
@@ -129,6 +129,8 @@ public import VarveRecords
     static let invalid = ObjectState(rawValue: 16)
     /// Its row is gone because this context deleted it, or another object stands in its place.
     static let ended = ObjectState(rawValue: 32)
+    /// It was new and is on disk; its values are its edits until the context has moved there.
+    static let settling = ObjectState(rawValue: 64)
 }
 
 /// Unsaved values of one object, by slot.

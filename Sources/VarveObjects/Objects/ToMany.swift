@@ -68,6 +68,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// How many members there are. Loads none of them.
     public var count: Int {
         if let known = read.ids { return known.count }
+        // What a deleted object's list shows depends on who holds what: it is read once.
+        if !owner.storage.state.isDisjoint(with: [.deleted, .gone]) { return members.count }
         return reading(0) { context throws(StoreError) in
             try context.memberCount(of: owner, slot: slot)
         }

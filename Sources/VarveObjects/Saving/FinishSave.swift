@@ -72,6 +72,7 @@ extension ManagedObjectContext {
                 object.storage.state.insert([.gone, .ended])
                 continue
             }
+            object.storage.state.insert(.settling)
             written.append(object)
         }
         for object in changes.updated {
@@ -116,6 +117,7 @@ extension ManagedObjectContext {
         var waiting: [Waiting] = []
         for (object, values) in zip(written, saved) {
             let (model, id) = (object.storage.model, object.storage.object)
+            object.storage.state.remove(.settling)
             // Code of the app that the merge ran may have edited it again.
             let isEdited = !changed.isEmpty && changed[id] != nil
             if isEdited, let edits = object.storage.edits { edits.forget(values) }
@@ -144,7 +146,10 @@ extension ManagedObjectContext {
     /// fault, and the next read pins the commit that is the newest then. What is gone keeps its
     /// last values.
     private func forgetRows(of written: inout [any ManagedObject]) {
-        for object in written { object.storage.edits = nil }
+        for object in written {
+            object.storage.edits = nil
+            object.storage.state.remove(.settling)
+        }
         written = []
         snapshot = nil
         for object in livingObjects where !object.hasChanges && !object.isDeleted {

@@ -78,7 +78,7 @@ struct SavePlanner {
             transaction,
             container,
             added: added,
-            deletedHere: context.alsoDeleted.union(context.doomed.keys)
+            deletedHere: Set(context.alsoDeleted.keys).union(context.doomed.keys)
         )
         for object in changes.updated {
             let id = object.storage.object

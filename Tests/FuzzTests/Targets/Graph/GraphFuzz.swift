@@ -20,17 +20,28 @@ enum GraphFuzz {
 
     /// One run; its steps follow from the seed.
     /// - Throws: `Finding`, shrunk.
-    static func run(seed: UInt64, options: ContainerOptions = ContainerOptions()) throws {
-        guard let found = finding(seed: seed, options: options) else { return }
-        throw shrink(seed, found.setup, found.steps, options)
+    ///
+    /// - Parameter observes: whether the contexts tell observers (`options` say so), and there are
+    ///   some.
+    static func run(
+        seed: UInt64,
+        options: ContainerOptions = ContainerOptions(),
+        observes: Bool = false
+    ) throws {
+        guard let found = finding(seed: seed, options: options, observes: observes) else { return }
+        throw shrink(seed, found.setup, found.steps, options, observes)
     }
 
     /// What the run of a seed finds, as long as it is; nil: nothing.
-    static func finding(seed: UInt64, options: ContainerOptions) -> Finding? {
+    static func finding(
+        seed: UInt64,
+        options: ContainerOptions,
+        observes: Bool = false
+    ) -> Finding? {
         var random = SeededRandom(seed: seed)
         let setup = random.next()
         let steps = (0..<(16 + Int(random.next() % 90))).map { _ in random.next() }
-        return attempt(seed, setup, steps, options)
+        return attempt(seed, setup, steps, options, observes)
     }
 
     /// A run of an input: 8 bytes choose the relationships, each 3 bytes are a step.
@@ -42,7 +53,7 @@ enum GraphFuzz {
         while !reader.isAtEnd {
             steps.append(reader.take(3).reduce(0) { $0 << 8 | UInt64($1) })
         }
-        if let found = attempt(0, setup, steps, ContainerOptions()) { throw found }
+        if let found = attempt(0, setup, steps, ContainerOptions(), false) { throw found }
     }
 
     /// Random inputs to begin with.
@@ -58,11 +69,12 @@ enum GraphFuzz {
         _ seed: UInt64,
         _ setup: UInt64,
         _ steps: [UInt64],
-        _ options: ContainerOptions
+        _ options: ContainerOptions,
+        _ observes: Bool
     ) -> Finding? {
         var script: [String] = []
         do {
-            let world = try GraphWorld(setup, options)
+            let world = try GraphWorld(setup, options, observes: observes)
             defer {
                 script = world.script
                 world.editors = []
@@ -87,9 +99,10 @@ enum GraphFuzz {
         _ seed: UInt64,
         _ setup: UInt64,
         _ steps: [UInt64],
-        _ options: ContainerOptions
+        _ options: ContainerOptions,
+        _ observes: Bool
     ) -> Finding {
-        guard var best = attempt(seed, setup, steps, options) else {
+        guard var best = attempt(seed, setup, steps, options, observes) else {
             return Finding(
                 seed: seed,
                 setup: setup,
@@ -105,7 +118,7 @@ enum GraphFuzz {
             while start < best.steps.count {
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(fewer.count, start + size))
-                if let found = attempt(seed, setup, fewer, options) {
+                if let found = attempt(seed, setup, fewer, options, observes) {
                     best = found
                     isSmaller = true
                 } else {

@@ -10,6 +10,10 @@ extension GraphWorld {
         if isOver { return }
         var random = SeededRandom(seed: number)
         let editor = editors[Int(random.next() % UInt64(editors.count))]
+        if looks {
+            chance = SeededRandom(seed: ~number)
+            if chance.next() % 3 == 0 { try look(editor, &chance) }
+        }
         switch random.next() % 64 {
         case 0...8: try insert(editor, &random)
         case 9...16: try setAttribute(editor, &random)
@@ -158,7 +162,9 @@ extension GraphWorld {
         let object = try object(id, editor)
         let other = try target.map { try self.object($0, editor) }
         note("\(index(editor)): \(name(id)).\(relation.name) = \(target.map(name) ?? "nil")")
-        access.ones[relation.name]?.set(object, other)
+        let ends =
+            [(object, relation as ModelRelation?)] + (other.map { [($0, relation.back)] } ?? [])
+        if interrupting(editor, ends, { access.ones[relation.name]?.set(object, other) }) { return }
         // Nothing new is nothing said, unless something was wanted that is gone.
         if shown.objects[id]?.ones[relation.name] == target, shown.lost.isEmpty { return }
         if !shown.lost.isEmpty {
@@ -194,7 +200,9 @@ extension GraphWorld {
                 return
             }
             note("\(index(editor)): \(name(id)).\(relation.name) - \(name(member))")
-            list.remove(try object(member, editor))
+            let (owner, target) = (try object(id, editor), try object(member, editor))
+            let ends = [(owner, relation as ModelRelation?), (target, relation.back)]
+            if interrupting(editor, ends, { list.remove(target) }) { return }
             try unlink(editor, relation, id, member)
         } else if choice == 13 {
             // Before rules run, what is marked is still a member, and may not be edited.
@@ -223,11 +231,12 @@ extension GraphWorld {
         _ member: Int,
         _ place: Int?
     ) throws {
-        let object = try object(member, editor)
+        let (owner, object) = (try object(id, editor), try object(member, editor))
+        let ends = [(owner, relation as ModelRelation?), (object, relation.back)]
         let members = editor.shown.list(id, relation.name)
         guard let place else {
             note("\(index(editor)): \(name(id)).\(relation.name) + \(name(member))")
-            list.append(object)
+            if interrupting(editor, ends, { list.append(object) }) { return }
             if members.contains(member) { return }
             if let back = relation.back, !back.isMany, !relation.isOrdered {
                 editor.append(.relate(member, back.name, id))
@@ -237,7 +246,7 @@ extension GraphWorld {
             return
         }
         note("\(index(editor)): \(name(id)).\(relation.name) + \(name(member)) at \(place)")
-        list.insert(object, place)
+        if interrupting(editor, ends, { list.insert(object, place) }) { return }
         let others = members.filter { $0 != member }
         let index = min(max(place, 0), others.count)
         if members.firstIndex(of: member) == index { return }

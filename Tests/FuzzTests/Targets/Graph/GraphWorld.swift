@@ -157,13 +157,21 @@ final class GraphWorld {
     let density: Int
     let codes: Int
     let verifies: Bool
+    /// Whether somebody looks at objects, and whether edits of relationships are rolled back in the
+    /// middle.
+    let looks: Bool
+    let interrupts: Bool
+    /// Chance beside the steps' own: runs without observers stay as they are.
+    var chance = SeededRandom(seed: 0)
     var script: [String] = []
     /// Whether the model does not know any more what is stored.
     var isOver = false
 
-    init(_ setup: UInt64, _ options: ContainerOptions) throws {
+    init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws {
         var random = SeededRandom(seed: setup)
         self.options = options
+        looks = observes
+        interrupts = observes && setup % 2 == 0
         density = [0, 1, 4, 16][Int(random.next() % 4)]
         codes = [0, 3, 40][Int(random.next() % 3)]
         verifies = random.next() % 4 == 0
@@ -178,6 +186,7 @@ final class GraphWorld {
         let count = 1 + Int(random.next() % 3)
         for _ in 0..<count { try addEditor() }
         note("uses \(relations.map(\.name).joined(separator: " ")), \(count) contexts")
+        if observes { note(interrupts ? "with observers that roll back" : "with observers") }
     }
 
     /// A context that stands on the newest commit.
