@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import VarveObjects
+import VarveTesting
 
 @Suite(.verified) struct AttackReadingTests {
     @Test func aLargeTextOfAnObjectDeletedHereStays() throws {
@@ -25,6 +26,37 @@ import VarveObjects
         context.advance()
         #expect(all[0].name == long && all[1].name == long + "3")
         #expect(context.readFailures.isEmpty && all[0].readFailure == nil)
+    }
+
+    /// The ends of a list are enough to count it; `map` ended the program when what lies between
+    /// could not be read.
+    @Test func aListWhoseMembersCannotBeReadIsAsLongAsItSaid() throws {
+        let disk = SimulatedDisk()
+        func open() throws -> PersistentContainer {
+            try PersistentContainer.openNow(on: disk, schema: GraphSchema.self)
+        }
+        var container = try open()
+        var context = container.newContext()
+        let owner = Node(in: context)
+        owner.name = "owner"
+        for number in 0..<4_000 {
+            let node = Node(in: context)
+            node.name = "\(number)"
+            owner.picks.append(node)
+        }
+        try context.save()
+        try container.closeNow()
+        container = try open()
+        context = container.newContext()
+        let again = try #require(try context.named("owner"))
+        let list = again.picks
+        #expect(list.count == 4_000)
+        disk.setReadFault(.init(first: 1, count: .max, kind: .fails(5)))
+        #expect(list.map(\.name).count == 4_000)
+        #expect(Array(list).allSatisfy { $0.name == "" } && list.ids.isEmpty)
+        #expect(!context.readFailures.isEmpty)
+        disk.setReadFault(nil)
+        #expect(Set(again.picks.map(\.name)).count == 4_000)
     }
 
     @Test(arguments: [false, true])

@@ -33,21 +33,22 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// A read of the relationship that fails is remembered like that of a property.
     private func reading<Value>(
-        _ fallback: Value,
+        _ fallback: @autoclosure () -> Value,
         _ body: (ManagedObjectContext) throws(StoreError) -> Value
     ) -> Value {
-        guard let context else { return fallback }
+        guard let context else { return fallback() }
         do throws(StoreError) {
             return try body(context)
         } catch {
             context.note(error, owner)
-            return fallback
+            return fallback()
         }
     }
 
     private var members: [ObjectID] {
         if let known = read.ids { return known }
-        let ids = reading([]) { context throws(StoreError) in
+        let ids = reading(Array(repeating: ReadMembers.unread, count: read.told)) {
+            context throws(StoreError) in
             try context.members(of: owner, slot: slot)
         }
         read.ids = ids
@@ -60,7 +61,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
             return []
         }
         let (store, entity) = (context.container.identity, model.record.id)
-        return members.map {
+        return members.filter { $0 != ReadMembers.unread }.map {
             TypedObjectID(ManagedObjectID(store: store, entity: entity, object: $0))
         }
     }
@@ -70,9 +71,10 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         if let known = read.ids { return known.count }
         // What a deleted object's list shows depends on who holds what: it is read once.
         if !owner.storage.state.isDisjoint(with: [.deleted, .gone]) { return members.count }
-        return reading(0) { context throws(StoreError) in
+        read.told = reading(0) { context throws(StoreError) in
             try context.memberCount(of: owner, slot: slot)
         }
+        return read.told
     }
 
     /// Whether there is none.
@@ -93,7 +95,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         guard let model = core.container.schema.entity(of: Target.self) else {
             preconditionFailure("\(Target.entityName) is not in the container's schema")
         }
-        if let context {
+        if id != ReadMembers.unread, let context {
             if let object = context.object(id, model) as? Target { return object }
         } else if let object = core.context?.registered(id) as? Target {
             // The insertion of the owner was rolled back; this one is still here.
@@ -179,7 +181,12 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
 /// The members as one `ToMany` read them.
 private final class ReadMembers {
+    /// Stands for members that were counted and then could not be read: a collection has as many
+    /// as it said. They have no values, and the failure is remembered as any.
+    static let unread = ObjectID(0)
+
     var ids: [ObjectID]?
+    var told = 0
 }
 
 extension ManagedObject {

@@ -186,8 +186,8 @@ private struct DiskImage {
         let file = try directory.openFile("test.varve", mode: .read)
         let bytes = try file.read(at: FileOffset(0), count: Int(try file.size()))
         var outcomes: [String: Int] = [:]
-        // The headers are mostly zeros; of the log one byte of 61: a part of the crash
-        // campaign (--part flips) takes them all, optimised. VARVE_EXHAUSTIVE=1 does so here, with assertions.
+        // The headers are mostly zeros; of the log one byte of 61: the crash campaign, optimised,
+        // takes them all (--part flips). VARVE_EXHAUSTIVE=1 does so here, with assertions.
         let isExhaustive = environmentSays("VARVE_EXHAUSTIVE")
         for position in 0..<bytes.count {
             if position > 200 && position < 4080 || position > 4300 && position < 8180 { continue }
