@@ -21,12 +21,14 @@ import Testing
         "Sources/VarveIO/MappedWord.swift",
         // Nodes: plain memory, read without locks and reference counts.
         "Sources/VarveEngine/Tree/Nodes/TreeNode.swift",
+        "Sources/VarveEngine/Tree/Nodes/TreeNode+Children.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Reading.swift",
         "Sources/VarveEngine/Tree/Nodes/NodeView.swift",
         "Sources/VarveEngine/Tree/Nodes/LeafDecoding.swift",
         "Sources/VarveEngine/Tree/Cache/NodeTable.swift",
         "Sources/VarveEngine/Tree/Cache/NodeBlocks.swift",
         "Sources/VarveEngine/Tree/Cache/NodeCache.swift",
+        "Sources/VarveEngine/Tree/Cache/NodeCache+Scans.swift",
         "Sources/VarveEngine/Tree/Cache/ReaderEpochs.swift",
         "Sources/VarveEngine/Tree/Tree.swift",
         "Sources/VarveEngine/Reading/TreeTable.swift",
@@ -40,7 +42,7 @@ import Testing
     ]
 
     /// Lines of the longest file allowed.
-    private static let fileLinesMax = 600
+    private static let fileLinesMax = 500
     /// Lines of the longest function allowed, braces included. Is only lowered.
     private static let functionLinesMax = 60
 

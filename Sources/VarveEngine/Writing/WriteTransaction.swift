@@ -491,9 +491,7 @@ public final class WriteTransaction {
 
     /// What an app hands over and does not fit the format is its mistake.
     private func checked<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
-        do throws(FormatError) {
-            return try body()
-        } catch {
+        do throws(FormatError) { return try body() } catch {
             throw EngineError(.invalid, error.description, cause: error)
         }
     }
