@@ -12,7 +12,7 @@ public struct ObjectIDSet: Hashable, Sendable {
     public struct Run: Hashable, Sendable {
         /// The first ID.
         public var first: UInt64
-        /// The last ID: not the one behind it, which need not exist.
+        /// The last ID: not the one after it, which need not exist.
         public var last: UInt64
     }
 
@@ -44,7 +44,7 @@ public struct ObjectIDSet: Hashable, Sendable {
         return low < runs.count && runs[low].first <= object.rawValue
     }
 
-    /// Adds consecutive IDs behind all that it has.
+    /// Adds consecutive IDs after all that it has.
     public mutating func append(_ first: UInt64, through last: UInt64) {
         precondition(first <= last && runs.last.map { $0.last < first } ?? true)
         extend(first, last)

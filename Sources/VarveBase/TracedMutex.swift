@@ -2,7 +2,7 @@
 //
 // Invariants
 // - In builds without VARVE_THREAD_SANITIZER (Package.swift) there is nothing here.
-// - It locks just as `Mutex` does, and tells the sanitizer so: behind taking, in front of giving.
+// - It locks just as `Mutex` does, and tells the sanitizer so: after taking, in front of giving.
 //
 // Why: where threads meet, `Mutex` leaves the lock to the kernel (a futex), and the sanitizer sees
 // nothing of it: each value behind a contended lock was a race to it. Modules that use `Mutex` name

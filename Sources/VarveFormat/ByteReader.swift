@@ -13,7 +13,7 @@ public struct ByteReader: Sendable {
     public let bytes: [UInt8]
     /// Index of the next byte to read.
     public private(set) var position: Int
-    /// Index behind the last byte that may be read.
+    /// Index after the last byte that may be read.
     public let end: Int
     /// What errors call the place.
     public let place: String
@@ -340,7 +340,7 @@ extension ByteReader {
         compare(left, 0..<left.count, right, 0..<right.count)
     }
 
-    /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key: keys whose heads
+    /// First 8 bytes of a key as a big-endian number, zeros after a shorter key: keys whose heads
     /// differ are ordered as these are.
     public static func keyHead(_ key: [UInt8]) -> UInt64 {
         if key.count >= 8 { return loadBigEndian64(key, 0) }

@@ -15,7 +15,7 @@ public struct ByteWriter: Sendable {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
 
-    /// Goes on behind bytes that exist.
+    /// Goes on after bytes that exist.
     public init(appendingTo bytes: consuming [UInt8]) {
         self.bytes = bytes
     }

@@ -29,7 +29,7 @@ public struct CommitRecord: Hashable, Sendable {
     public var number = CommitNumber(0)
     /// Payload hash of the commit frame before in the chain; 0 in the first.
     public var previousHash: UInt64 = 0
-    /// Where the body (PAGE and VALUE frames) begins. Behind the previous commit's end: a void
+    /// Where the body (PAGE and VALUE frames) begins. After the previous commit's end: a void
     /// lies between them.
     public var bodyStart = FileOffset(0)
     /// The file's seed combined with each body frame's payload hash in order.
@@ -48,7 +48,7 @@ public struct CommitRecord: Hashable, Sendable {
     public var objectIDHighWater: UInt64 = 1
     /// Version of the stored schema.
     public var schemaVersion: UInt32 = 0
-    /// Features that this commit and the ones behind it use. Version 1 has none and writes 0.
+    /// Features that this commit and the ones after it use. Version 1 has none and writes 0.
     public var flags: UInt32 = 0
     /// Row changes in the commit.
     public var operationCount: UInt32 = 0
@@ -175,7 +175,7 @@ public struct CommitRecord: Hashable, Sendable {
                 )
             )
         }
-        // Whatever stands behind the counts is of a later version that does without being read.
+        // Whatever stands after the counts is of a later version that does without being read.
         return (record, reader.position)
     }
 }

@@ -1,4 +1,4 @@
-// Payload of a DELTA frame behind the commit record: where new values lie, then row changes.
+// Payload of a DELTA frame after the commit record: where new values lie, then row changes.
 //
 // Invariants
 // - Replaying the operations on the state before gives the state after: index entries and blob

@@ -48,7 +48,7 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
     /// Wraps bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The payload behind its uncompressed front is one LZ4 block.
+    /// The payload after its uncompressed front is one LZ4 block.
     public static let compressed = FrameFlags(rawValue: 1)
     /// The commit changes rows.
     public static let carriesChanges = FrameFlags(rawValue: 2)
@@ -67,7 +67,7 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
 public struct FrameHeader: Hashable, Sendable {
     /// Bytes of the header.
     public static let length = 32
-    /// Bytes of the word behind the payload.
+    /// Bytes of the word after the payload.
     public static let tailLength = 8
     /// First two bytes, little-endian; not zero, so zeros are no frame.
     public static let magic: UInt16 = 0x5646
@@ -229,7 +229,7 @@ public enum Frame {
             self.offset = offset
             self.header = header
         }
-        /// The first byte behind it.
+        /// The first byte after it.
         public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
     }
 
@@ -396,7 +396,7 @@ public enum Frame {
         let length = UInt64(front.count + rest.count)
         let padding = Int(FrameHeader.padded(length) - length)
         // Hashes, and what `sealCommit` fills in, may be zeros: a front of zeros goes on in the
-        // header. That of a commit ends with its record, which has other bytes behind those.
+        // header. That of a commit ends with its record, which has other bytes after those.
         var before = ZeroRuns.trailing(front)
         if before == front.count { before += FrameHeader.length }
         let leading = ZeroRuns.leading(rest)
@@ -405,7 +405,7 @@ public enum Frame {
             && ZeroRuns.trailing(rest) + padding < FrameHeader.zerosEnd
     }
 
-    /// What stands behind the uncompressed front of a payload: the bytes to read and where.
+    /// What stands after the uncompressed front of a payload: the bytes to read and where.
     ///
     /// - Parameters:
     ///   - bytes: an array that holds the stored payload at `payload`.

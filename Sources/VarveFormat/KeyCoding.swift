@@ -2,7 +2,7 @@
 //
 // Invariants
 // - For two values of one column, memcmp of the encodings is the order of the values: null first,
-//   false before true, -0 equal to 0, NaN behind everything, text by its UTF-8 bytes.
+//   false before true, -0 equal to 0, NaN after everything, text by its UTF-8 bytes.
 // - No encoding begins another, so encodings can be joined; `descending` complements every byte.
 // - Texts and data longer than `contentBytesMax` are cut there and marked: two cut keys that are
 //   equal do not prove equal values. A value outside its row gives the same key as inside it.
@@ -45,11 +45,11 @@ public enum KeyCoding {
     /// Follows the zero byte that ends a text or data that was cut.
     public static let contentCut: UInt8 = 0x02
 
-    /// Byte behind the tag of a negative decimal.
+    /// Byte after the tag of a negative decimal.
     public static let decimalNegative: UInt8 = 0x01
-    /// Byte behind the tag of the decimal zero.
+    /// Byte after the tag of the decimal zero.
     public static let decimalZero: UInt8 = 0x02
-    /// Byte behind the tag of a positive decimal.
+    /// Byte after the tag of a positive decimal.
     public static let decimalPositive: UInt8 = 0x03
 
     /// Bytes of a text or data that go into a key, before escaping.
@@ -238,7 +238,7 @@ extension KeyCoding {
         key.append(isCut ? contentCut : contentEnd)
     }
 
-    /// Puts `escapedZero` behind every zero byte; there is none in almost every text.
+    /// Puts `escapedZero` after every zero byte; there is none in almost every text.
     private static func escape(_ key: inout [UInt8], from start: Int) {
         var at = start
         let end = key.count

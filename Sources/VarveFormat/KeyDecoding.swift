@@ -15,7 +15,7 @@ public enum KeyPart: Hashable, Sendable {
 }
 
 extension KeyCoding {
-    /// Reads the value at the reader's position and moves behind it.
+    /// Reads the value at the reader's position and moves after it.
     public static func decode(
         _ reader: inout ByteReader,
         descending: Bool = false

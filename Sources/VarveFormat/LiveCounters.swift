@@ -3,7 +3,7 @@
 // Invariants
 // - No store needs it: it may be old, torn, missing or of another store. Its own hash says whether
 //   it is whole.
-// - A counter keeps its number for ever; new ones come behind.
+// - A counter keeps its number for ever; new ones come after.
 // Format.md, chapter "Counter file".
 
 public import VarveBase

@@ -6,7 +6,7 @@
 // - A column's entry is its tag and the place of its body; `unset` when it was not set since
 //   `begin`.
 // - Equal values give equal bytes, whatever order they were set in: the head is built at the end,
-//   right in front of the bodies, and bodies that lie out of order are gathered behind them.
+//   right in front of the bodies, and bodies that lie out of order are gathered after them.
 
 public import VarveBase
 
@@ -132,7 +132,7 @@ public import VarveBase
     /// Sets an integer, in its shortest form.
     public mutating func set(_ column: Int, int value: Int64) {
         let tag = RowTag.tag(of: value)
-        // 8 bytes are written whatever the form; the next body begins behind those that count.
+        // 8 bytes are written whatever the form; the next body begins after those that count.
         append(column, tag, value.littleEndian, RowTag.bodySize(tag))
     }
 

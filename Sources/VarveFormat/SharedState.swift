@@ -3,9 +3,9 @@
 // Invariants
 // - It names a commit frame that is on disk, or nothing: it is written after the sync. So it may be
 //   old, torn or missing, and is never wrong; a reader that cannot use it goes on with what it has.
-// - Who takes the writer's lock marks it as `writing` before he writes anything else, and as
-//   complete after all of his is on disk. So a writer that finds it complete, and has had the store
-//   open all the time, knows where the log ends; any other one reads the log.
+// - A process that takes the writer's lock marks it as `writing` before it writes anything else,
+//   and as complete after all that it wrote is on disk. So a writer that finds it complete, and has
+//   had the store open all the time, knows where the log ends; any other one reads the log.
 // - It can always be made anew from the store file.
 // Format.md, chapter "Lock file".
 
@@ -37,7 +37,7 @@ public struct SharedState: Hashable, Sendable {
     /// Whether the process that wrote this has given up the writer's lock with all of its commits
     /// on disk. The four fields below say something only then; the holder always.
     public var isComplete: Bool
-    /// Where the next frame goes: everything behind is zero or not there.
+    /// Where the next frame goes: everything after is zero or not there.
     public var logEnd: FileOffset
     /// Zeros up to here are on disk.
     public var preparedEnd: FileOffset

@@ -1,4 +1,4 @@
-// Payloads of TREE and CKPT frames behind the commit record: roots, and for TREE the changed IDs.
+// Payloads of TREE and CKPT frames after the commit record: roots, and for TREE the changed IDs.
 //
 // Invariants
 // - Roots ascend by tree number; an empty tree has no root.

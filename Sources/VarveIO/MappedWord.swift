@@ -1,7 +1,7 @@
 // 8 bytes of a file that other processes write, looked at without a system call.
 //
 // Invariants
-// - They lie in the first 4096 bytes, and the file is never shorter than they reach: a page behind
+// - They lie in the first 4096 bytes, and the file is never shorter than they reach: a page after
 //   the end of its file cannot be looked at. Of a store only the lock file is mapped, which nobody
 //   cuts; the store's own file never is.
 // - The address is mapped as long as this object lives, so a look never meets an end; `detach` puts

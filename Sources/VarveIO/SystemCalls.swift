@@ -1,7 +1,7 @@
 // FENCE: the only file, with Threads.swift, that imports the C library: each call in one function.
 //
 // Invariants
-// - errno is captured on the line behind the call that sets it.
+// - errno is captured on the line after the call that sets it.
 // - Calls interrupted by a signal are repeated; transfers go on until they are whole.
 // - Every descriptor is 3 or higher and closes on exec.
 
@@ -465,7 +465,7 @@ enum SystemCalls {
         )
     }
 
-    /// An offset that the system can address, with `count` bytes behind it.
+    /// An offset that the system can address, with `count` bytes after it.
     private static func position(
         _ offset: UInt64,
         _ count: Int,

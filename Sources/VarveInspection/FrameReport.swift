@@ -19,7 +19,7 @@ public struct FrameReport: Hashable, Sendable {
     public var entry: FrameEntry
     /// Whether the payload is the one that was written.
     public var isPayloadSound: Bool
-    /// Whether the word behind the payload is right.
+    /// Whether the word after the payload is right.
     public var isTailSound: Bool
     /// Payload bytes in the file.
     public var storedLength: UInt64

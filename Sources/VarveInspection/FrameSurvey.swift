@@ -15,9 +15,9 @@ public enum FrameClass: String, Hashable, Sendable, CaseIterable {
     case live
     /// Superseded: no retained commit needs it.
     case dead
-    /// Torn writes that later commits have passed over, or behind the newest commit.
+    /// Torn writes that later commits have passed over, or after the newest commit.
     case void
-    /// Room behind the log.
+    /// Room after the log.
     case zeros
     /// A frame whose hash is wrong, or bytes that are no frame.
     case damaged
@@ -368,7 +368,7 @@ private struct Survey {
         }
     }
 
-    /// What stands behind the last commit: a torn write, unless recovery says that it has rotted.
+    /// What stands after the last commit: a torn write, unless recovery says that it has rotted.
     mutating func finish() throws(InspectionError) -> [FrameEntry] {
         // Recovery tells whether they count: it has passed them over, or refuses the log. Where it
         // refuses, what is missing is taken for damage.

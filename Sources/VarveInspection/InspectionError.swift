@@ -70,7 +70,7 @@ public struct InspectionError: Error, Hashable, Sendable {
 }
 
 extension InspectionError: CustomStringConvertible {
-    /// The sentence, and the hint behind it.
+    /// The sentence, and the hint after it.
     public var description: String { hint.map { "\(message)\n\($0)" } ?? message }
 }
 

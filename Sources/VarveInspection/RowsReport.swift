@@ -280,7 +280,7 @@ extension StoreObserver {
                     more = try cursor.next()
                 }
             } catch {
-                // The step behind the last sound leaf leads into the hole.
+                // The step after the last sound leaf leads into the hole.
                 guard error.code == .damaged else { throw InspectionError(error) }
             }
             guard let high = hole?.high else { break }

@@ -76,7 +76,7 @@ public struct StoreInfo: Hashable, Sendable {
     public var fileBytes: UInt64
     /// The newest commit's own estimate of the bytes it needs.
     public var liveBytes: UInt64
-    /// Zeros behind the log, room for the next commits.
+    /// Zeros after the log, room for the next commits.
     public var tailZeros: UInt64
     /// Blobs that rows name.
     public var blobs: UInt64

@@ -125,7 +125,7 @@ extension AttributeSyntax {
         return list.first { $0.label?.text == label }?.expression
     }
 
-    /// The arguments of a list with that label: the labelled one and those without a label behind
+    /// The arguments of a list with that label: the labelled one and those without a label after
     /// it.
     func arguments(_ label: String) -> [ExprSyntax] {
         guard case .argumentList(let list) = arguments,

@@ -185,7 +185,7 @@ extension RecordTransaction {
 
     // MARK: Order
 
-    /// Puts a member of an ordered relationship right behind another one (nil: in front of all) and
+    /// Puts a member of an ordered relationship right after another one (nil: in front of all) and
     /// links it if it was not. Members that follow may get other positions to make room.
     ///
     /// Throws `invalidRequest` when the relationship has no order or `previous` is no member.

@@ -100,7 +100,7 @@ public final class RecordSnapshot: Sendable {
     /// Reads rows of IDs in any order, each page once a chunk; those that exist come in the order
     /// of `ids`, with their places.
     ///
-    /// They are made in that order, too, and so lie one behind another: whoever goes through the
+    /// They are made in that order, too, and so lie one after another: whoever goes through the
     /// list then, to fill objects or to read properties, has them come before he asks.
     private func read(
         _ entity: RecordEntity,

@@ -14,7 +14,7 @@ public import VarveFormat
 extension RecordSnapshot {
     /// Lends one row to `body`.
     ///
-    /// `body` should be short: what is evicted from memory meanwhile is freed only behind it.
+    /// `body` should be short: what is evicted from memory meanwhile is freed only after it.
     /// - Complexity: O(log n); no allocation where the row's page is in memory.
     /// - Returns: false when there is no such row.
     public func withRow(

@@ -266,7 +266,7 @@ extension SimulatedDisk.State {
         }
         fates.append(.garbage(random.next()))
         return fates.map { fate in
-            // Behind all the others, or beside some of them.
+            // After all the others, or beside some of them.
             let changes = pendingChanges
             var bits = random
             var torn =

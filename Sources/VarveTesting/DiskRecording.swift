@@ -25,7 +25,7 @@ public enum DiskOperation: Sendable {
 
     /// Bytes that are written.
     public var bytes: Int { if case .write(_, _, let bytes) = self { bytes.count } else { 0 } }
-    /// The byte behind the last one that is written.
+    /// The byte after the last one that is written.
     var end: Int { if case .write(_, let at, let bytes) = self { at + bytes.count } else { 0 } }
 }
 

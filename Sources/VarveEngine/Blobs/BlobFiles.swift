@@ -221,7 +221,7 @@ final class BlobFiles: Sendable {
             let mark = names.mark
             var isThere = false
             do throws(IOError) { try names.directory.removeDirectory(name) } catch {
-                // Who may not change names here can use what is there.
+                // A process that may not change names here can use what is there.
                 isThere = error.isExisting || error.kind == .permission
                 if !isThere, !error.isMissing { throw error }
             }

@@ -91,8 +91,8 @@ extension Engine {
         published.withLock { $0.becomeDurable() }
     }
 
-    /// Checkpoint, CLOSE frame, sync, and no zeros behind the log. On a full disk no checkpoint,
-    /// and the zeros stay: they are what deletes will need behind the next opening.
+    /// Checkpoint, CLOSE frame, sync, and no zeros after the log. On a full disk no checkpoint,
+    /// and the zeros stay: they are what deletes will need after the next opening.
     func closeCleanly(_ writer: inout WriterState) throws(EngineError) {
         try sweepOrphans(&writer)
         // A snapshot that has gone since may have kept dropped ones from the last checkpoint.
@@ -132,7 +132,7 @@ extension Engine {
         try syncHanded(&writer)
         let mark = writer.log.mark
         var record = stateRecord(writer.pending, writer)
-        // IDs go on being handed out behind a witness and leave no trace: a crash passes over them.
+        // IDs go on being handed out after a witness and leave no trace: a crash passes over them.
         record.objectIDHighWater = Self.toldHighWater(
             record.objectIDHighWater + Self.objectIDJump
         )

@@ -8,8 +8,8 @@
 // - Nobody sees a commit before the sync that makes it durable returned (`.relaxed` ones: before
 //   the system has it).
 // - Until bytes of a commit frame are handed over, every failure leaves the store as it was.
-// - From then on a failure means: outcome unknown, engine poisoned, no retry. Who stands on the
-//   state of a failed commit fails with it, and nothing of his was written.
+// - From then on a failure means: outcome unknown, engine poisoned, no retry. A commit that stands
+//   on the state of a failed one fails with it, and nothing of it was written.
 // - What a state names can be read: a transaction begins only when every page and value of the
 //   commits before it is handed over.
 
@@ -34,7 +34,7 @@ extension Engine {
         var passesTurn = false
     }
 
-    /// Gives the changes of `transaction` their place in the log, behind those that wait.
+    /// Gives the changes of `transaction` their place in the log, after those that wait.
     func enqueue(
         _ transaction: WriteTransaction,
         author: String,
@@ -48,8 +48,9 @@ extension Engine {
             // 2. placeValues: large values and small blobs become VALUE frames of the body.
             let places = try placeValues(of: transaction, &writer)
             try writer.log.handLargeBody()
-            // 3. encode: the commit frame behind its body.
-            // 4. makeRoom: zeros written and synced ahead. Who finds no space fails alone.
+            // 3. encode: the commit frame after its body.
+            // 4. makeRoom: zeros written and synced ahead. A save that finds no space fails; others
+            // in its batch do not.
             var record = self.record(for: transaction, author: author, writer)
             let changes = CommitChanges(
                 number: transaction.number,
@@ -79,7 +80,7 @@ extension Engine {
     /// Makes everything that waits durable and visible. The caller has the lead and loses it.
     func lead() {
         var batch = writer.withLock { hand(&$0) }
-        // Behind the write: who opens the store from here on finds the batch in the log.
+        // After the write: a process that opens the store from now on finds the batch in the log.
         batch.company = company(hasTurn: batch.hadTurn)
         if let failure = sync(&batch) {
             writer.withLock { fail(&batch, failure, &$0) }
@@ -168,7 +169,7 @@ extension Engine {
         if batch.isSynced, batch.company >= .readers { share(durableEnd: batch.end) }
     }
 
-    /// Log bytes behind a checkpoint that call for the next one.
+    /// Log bytes after a checkpoint that call for the next one.
     func checkpointTail(_ writer: borrowing WriterState) -> UInt64 {
         let eighth = writer.pending.liveBytes / 8
         return min(max(eighth, options.checkpointTailMin), options.checkpointTailMax)

@@ -1,9 +1,9 @@
 // What becomes of commits when a write or a sync fails.
 //
 // Invariants
-// - Before a commit frame is handed over a failure leaves the store as it was.
-// - From then on nobody knows, nothing is written any more, and whoever stands on the state of a
-//   failed commit fails with it.
+// - Before a commit frame is handed over, a failure leaves the store as it was.
+// - From then on its outcome is unknown, nothing is written any more, and every commit that stands
+//   on the state of a failed one fails too.
 
 internal import Synchronization
 internal import VarveBase
@@ -50,8 +50,8 @@ extension Engine {
         writer.fallBack(to: kept.last?.state ?? published.withLock { $0.state })
     }
 
-    /// The sync failed: nobody knows what of the batch is on disk, and who stands on it fails too.
-    /// Or it went into a file that is not the store's any more.
+    /// The sync failed: nobody knows what of the batch is on disk, and commits that stand on it
+    /// fail too. Or the batch went into a file that is not the store's any more.
     func fail(_ batch: inout Batch, _ error: EngineError, _ writer: inout WriterState) {
         _ = poison(&writer, error)
         let handed = writer.log.handedEnd
@@ -97,7 +97,7 @@ extension Engine {
     func poison(_ writer: inout WriterState, _ error: EngineError) -> EngineError {
         if case .open = writer.status {
             writer.status = .poisoned(error)
-            // Not while another thread's batch is on its way: it would be published behind what
+            // Not while another thread's batch is on its way: it would be published after what
             // another process writes.
             if !queue.leavesTurnToLeader() { abandonTurn(&writer) }
         }

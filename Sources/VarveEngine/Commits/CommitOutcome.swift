@@ -8,8 +8,8 @@
 // - A store that was recovered from a damaged one has other commits under the same numbers. It says
 //   so by an entry for number 0, and never says `absent`: the commit may have been there.
 // - An answer stays: what is present is on disk, and what is absent is behind a commit frame of
-//   this opening that is on disk, so that no late byte can bring it back. Who cannot make sure of
-//   that says `unknown`.
+//   this opening that is on disk, so that no late byte can bring it back. An engine that cannot
+//   make sure of that says `unknown`.
 
 internal import Synchronization
 public import VarveBase
@@ -19,9 +19,9 @@ internal import VarveIO
 /// Where the catalog says with which commit an opening began.
 enum EpochAccount {
     private static let prefix = [UInt8]("epoch/".utf8)
-    /// Behind all keys with the prefix.
+    /// After all keys with the prefix.
     private static let end = [UInt8]("epoch0".utf8)
-    /// Openings, or turns behind other processes', that the account reaches back.
+    /// Openings, or turns after other processes', that the account reaches back.
     static let entriesMax: UInt64 = 4096
 
     /// "epoch/" and the number of the first commit, big-endian: ascending by commit.
@@ -97,9 +97,9 @@ extension Engine {
         let snapshot = snapshot()
         let known = try Self.account(of: commit, in: snapshot.state)
         if known == .unknown || known == .present && commit.number <= durable { return known }
-        // 2. Who cannot write cannot make sure of anything; who failed does not know.
+        // 2. An engine that cannot write cannot make sure of it, and a poisoned one does not know.
         if isReadOnly || !writer.withLock({ Self.canTell(of: commit, $0) }) { return .unknown }
-        // 3. The same question behind everything that was on its way, and its answer on disk.
+        // 3. The same question after everything that was on its way, and its answer on disk.
         return try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
             try syncHanded(&writer)
@@ -139,7 +139,7 @@ extension Engine {
         return try catalog.value(EpochAccount.recovered.key) == nil ? .absent : .unknown
     }
 
-    /// Puts this opening into the account with its first commit, and with the first behind another
+    /// Puts this opening into the account with its first commit, and with the first after another
     /// process's.
     func noteEpoch(
         in transaction: WriteTransaction,

@@ -6,8 +6,8 @@
 // - Each round copies what came during the one before, and is shorter: no sync per commit.
 // - A round that leaves more than half of what the one before left slows savers down, each by some
 //   milliseconds per commit, until the end of the run.
-// - Who has the writer lock finds little left, or gives it back: a saver that had it for a second
-//   may have left a commit that takes as long to copy, and the next saver waits. Rounds are
+// - The last step runs under the writer lock. It finds little left, or gives the lock back: a saver
+//   may just have left a commit that takes a second to copy, and the next saver waits. Rounds are
 //   limited: then the last step takes what is left.
 
 internal import VarveBase

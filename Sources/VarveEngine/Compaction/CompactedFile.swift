@@ -82,7 +82,7 @@ struct CompactedFile {
         syncedEnd = log.end
     }
 
-    /// Zeros behind the log, so that no saver has to write them first. They are there after the
+    /// Zeros after the log, so that no saver has to write them first. They are there after the
     /// next sync.
     mutating func prepareRoom() throws(EngineError) {
         try flush()

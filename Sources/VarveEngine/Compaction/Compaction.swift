@@ -2,7 +2,7 @@
 //
 // Invariants
 // - No commit is acknowledged in the new file before the directory that names it is synced, and the
-//   first bytes behind its end say so (Recovery/NewFile.swift).
+//   first bytes after its end say so (Recovery/NewFile.swift).
 // - Until the rename the store is untouched: any failure removes the new file and nothing else.
 // - From the rename to the sync of the directory either file may be the store after a crash: both
 //   hold every acknowledged commit. If that sync fails the engine is poisoned.
@@ -62,7 +62,7 @@ extension Engine {
     /// Runs beside readers and writers; writers wait only for the last commits and the rename, and
     /// some milliseconds each when they are so fast that it cannot catch up otherwise. What is kept
     /// is `EngineOptions.retention`; commits of the last moments may be kept besides. Blob files
-    /// stay where they are; those that nothing needs any more are removed behind it.
+    /// stay where they are; those that nothing needs any more are removed after it.
     ///
     /// - Parameters:
     ///   - damage: what to do about damaged pages.

@@ -6,7 +6,7 @@
 // - Beside savers it rests as long as it works, unless the file grows too fast for that; when it
 //   grows by an eighth and more meanwhile, savers give way: the file must not outgrow its data.
 // - It does not rest while it catches up: savers would be as much further.
-// - Who compacts on a thread of his own has no pace: he waits for the end.
+// - A compaction on a thread of the caller's own has no pace: the caller waits for its end.
 
 internal import Synchronization
 internal import VarveBase
@@ -19,7 +19,7 @@ final class CompactionPace {
     private static let restMillisecondsMax = 20
     /// The part of the file by which it may grow before there is no more rest.
     private static let growthShare: UInt64 = 16
-    /// Parts of the file by which it may grow before savers wait a little behind each commit.
+    /// Parts of the file by which it may grow before savers wait a little after each commit.
     private static let brakes: [(share: UInt64, milliseconds: Int)] = [(8, 1), (4, 4), (2, 16)]
 
     private let thread: MaintenanceThread
@@ -75,7 +75,7 @@ final class CompactionStatus: Sendable {
     private let state = Mutex(State())
     private let brake = Atomic<Int>(0)
 
-    /// Milliseconds that a saver waits behind its commit, so that a compaction can catch up.
+    /// Milliseconds that a saver waits after its commit, so that a compaction can catch up.
     var brakeMilliseconds: Int { brake.load(ordering: .relaxed) }
     /// Until the end of the run.
     func brake(atLeast milliseconds: Int) { brake.max(milliseconds, ordering: .relaxed) }

@@ -20,7 +20,7 @@ struct CompactionRun {
     let options: EngineOptions
     let delegate: any EngineDelegate
     let counters: EngineCounters
-    /// Whether commits behind the oldest one stay apart.
+    /// Whether commits after the oldest one stay apart.
     let keepsHistory: Bool
     let skipsDamage: Bool
     /// Threads that decode and encode leaves.
@@ -245,7 +245,7 @@ struct CompactionRun {
         try step(0)
     }
 
-    /// Log bytes behind a checkpoint of the new file that call for the next one: four times what
+    /// Log bytes after a checkpoint of the new file that call for the next one: four times what
     /// calls for one elsewhere, as for the old file while this runs (`Engine.dueTail`). Commits of
     /// random rows touch most pages, and a checkpoint would write all that was just written again.
     var tailMax: UInt64 {
@@ -411,7 +411,7 @@ struct CompactionRun {
         try file.sync()
     }
 
-    /// Ends the log: a CLOSE behind everything else, all synced.
+    /// Ends the log: a CLOSE after everything else, all synced.
     mutating func end(objectIDHighWater: UInt64) throws(EngineError) {
         precondition(hasBase, "the log holds the roots of a state")
         record.objectIDHighWater = objectIDHighWater
@@ -425,7 +425,7 @@ struct CompactionRun {
         close.liveBytes = state.liveBytes
         // No opening relies on the file yet; see NewFile.swift.
         close.epoch = CommitRecord.namelessEpoch
-        // IDs go on being handed out behind it and leave no trace: a crash passes over them.
+        // IDs go on being handed out after it and leave no trace: a crash passes over them.
         close.objectIDHighWater = Engine.toldHighWater(
             close.objectIDHighWater + Engine.objectIDJump
         )

@@ -58,7 +58,7 @@ struct LeafStream {
         root = state.trees[tree]
     }
 
-    /// The next leaf; nil behind the last.
+    /// The next leaf; nil after the last.
     ///
     /// - Throws: `damaged` unless damage is skipped, `ioFailed`.
     mutating func next() throws(EngineError) -> TreeNode? {

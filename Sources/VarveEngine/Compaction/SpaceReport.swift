@@ -42,7 +42,7 @@ extension Engine {
             keptBase = try chain.oldest()
             if let found = try chain.stretch({ $0.number <= oldest }) { keptBase = found.base }
         }
-        // Gaps between a commit and the body of the next one, in front of the kept base or behind.
+        // Gaps between a commit and the body of the next one, in front of the kept base or after.
         var report = SpaceReport(live: state.liveBytes)
         var keptVoid: UInt64 = 0
         var next: ScannedCommit? = newestBase

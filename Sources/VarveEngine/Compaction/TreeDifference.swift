@@ -130,7 +130,7 @@ struct TreeWalk {
             )
     }
 
-    /// Goes behind the entry or the subtree.
+    /// Goes after the entry or the subtree.
     mutating func skip() {
         if path.isEmpty {
             head = .end

@@ -93,7 +93,7 @@ extension Engine {
         return isEnough(bytes, of: state.frame) ? bytes : nil
     }
 
-    /// The same for the moment behind a checkpoint that is due: what the file holds now is dead
+    /// The same for the moment after a checkpoint that is due: what the file holds now is dead
     /// then but for what the state needs. Nil when history is to be kept: it would have to be read.
     ///
     /// - Complexity: O(changed pages).

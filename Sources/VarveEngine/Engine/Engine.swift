@@ -157,7 +157,7 @@ public final class Engine: Sendable {
 
     /// The newest commit, pinned until the snapshot goes. When another process may have written,
     /// the engine first follows what that one has made durable since.
-    /// - Complexity: O(1); behind another process O(bytes of its new commits).
+    /// - Complexity: O(1); after another process O(bytes of its new commits).
     public func snapshot() -> Snapshot {
         if follower != nil { follow() }
         let state = published.withLock { published -> StoreState in
@@ -281,8 +281,8 @@ public final class Engine: Sendable {
     private func abandon(_ transaction: WriteTransaction, _ writer: inout WriterState) {
         transaction.spill.end(&writer.log)
         guard transaction.spill.hasWritten else { return }
-        // What it wrote stands behind a CLOSE that may be there. The next checkpoint, at the latest
-        // that of a clean close, goes behind it and so lets a compaction count it as dead.
+        // What it wrote stands after a CLOSE that may be there. The next checkpoint, at the latest
+        // that of a clean close, goes after it and so lets a compaction count it as dead.
         writer.wroteBehindItsEnd()
         writer.wantCheckpoint()
         if let failure = transaction.failure {

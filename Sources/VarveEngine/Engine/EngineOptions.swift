@@ -41,7 +41,7 @@ public enum Maintenance: Sendable, Hashable {
     case automatic
     /// A thread of the engine's own.
     case background
-    /// The saver whose commit made it necessary, behind its own commit.
+    /// The saver whose commit made it necessary, after its own commit.
     case inline
 }
 
@@ -75,7 +75,7 @@ public struct EngineOptions: Sendable {
     /// Milliseconds without a commit after which a tail of more than `idleTailBytes` becomes a
     /// checkpoint, and a CLOSE frame bears witness to the newest commit.
     public var idleMilliseconds = 1500
-    /// Log bytes behind a checkpoint that are worth one when the store is idle.
+    /// Log bytes after a checkpoint that are worth one when the store is idle.
     public var idleTailBytes: UInt64 = 64 << 10
     /// Body bytes above which a transaction's pages are written before its commit frame, a piece of
     /// about as many at a time. Below a quarter of `tailRoomMax` zeros are written first for each.

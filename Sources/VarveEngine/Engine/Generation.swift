@@ -61,7 +61,7 @@ final class NodeBudget: Sendable {
         isHelped.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
     }
 
-    /// To be called by who was told that it may, when its threads are done.
+    /// To be called after `startHelp` gave true, when the threads are done.
     func endHelp() { isHelped.store(false, ordering: .relaxed) }
 
     var usedBytes: Int { used.load(ordering: .relaxed) }

@@ -2,8 +2,8 @@
 //
 // Invariants
 // - Outputs come in the order of their inputs, however many threads there are.
-// - Nobody waits for a thread that has not begun: who wants the outputs does what is left.
-// - A thread that ends holds nothing of whoever gave the work.
+// - Nobody waits for a thread that has not begun: the one that wants the outputs does what is left.
+// - A thread that ends holds nothing of the caller's.
 //
 // In this module and not below it: specialized for its callers. Unspecialized, each piece asked the
 // runtime for its generic types, which was 3 % of a compaction.
@@ -14,9 +14,9 @@ internal import VarveIO
 
 /// Work that several threads share: each takes the next few inputs until none is left.
 ///
-/// Who wants the outputs works as well, and waits only for inputs that another thread has taken: a
-/// thread that gets no processor costs nothing but its start. When it comes at last it finds
-/// neither work nor anything of the caller's.
+/// The thread that wants the outputs works as well, and waits only for inputs that another one has
+/// taken: a thread that gets no processor costs nothing but its start. When it comes at last it
+/// finds neither work nor anything of the caller's.
 final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     private struct Job: Sendable {
         let inputs: [Input]
@@ -85,7 +85,7 @@ final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
         )
     }
 
-    /// Nobody wants the outputs: who works ends with what he has begun.
+    /// Nobody wants the outputs: threads end with what they have begun.
     func giveUp() {
         // Let go outside the lock: a thread that has not begun holds this, and nothing else.
         let gone = state.withLock { state in
@@ -124,7 +124,7 @@ final class SharedWork<Input: Sendable, Output: Sendable>: Sendable {
     }
 }
 
-/// Work that others do while its owner does something else. Who drops it gives it up.
+/// Work that others do while its owner does something else. To drop it is to give it up.
 final class WorkUnderWay<Input: Sendable, Output: Sendable>: Sendable {
     private let work: SharedWork<Input, Output>
 
@@ -184,7 +184,7 @@ extension BackgroundThread {
     /// Begins to transform each input, on other threads than this one.
     /// - Parameters:
     ///   - inputs: at least one.
-    ///   - threads: how many, at most; with none, all is done by who takes the outputs.
+    ///   - threads: how many, at most; with none, the caller of `take` does all of it.
     ///   - together: inputs that a thread takes at once.
     ///   - atEnd: called when none of the threads does anything more, by the last of them.
     /// - Complexity: a new thread costs some 20 microseconds.

@@ -1,7 +1,7 @@
 // What a writer knows of the log that it appends to.
 //
 // Invariants
-// - Only who leads changes it, under the lock of the engine's writer.
+// - Only the leader changes it, under the lock of the engine's writer.
 // - `log`, `pending` and `generation` belong together: they are set together, by `stand`.
 // - `logEnd` says what the file's last frame says. Whatever is appended takes it back to `.open`.
 
@@ -42,7 +42,7 @@ extension Engine {
         /// The file that the log goes on in; the newest state belongs to it.
         private(set) var generation: Generation
         /// Whether a checkpoint would write something: pages that only memory has, or that somebody
-        /// wants a frame behind the last one.
+        /// wants a frame after the last one.
         private(set) var needsCheckpoint: Bool
         private(set) var logEnd: LogEnd
         /// What the newest frame at opening said of object IDs.
@@ -118,7 +118,7 @@ extension Engine {
 
         mutating func wantCheckpoint() { needsCheckpoint = true }
 
-        /// Bytes were appended behind a CLOSE that may be there.
+        /// Bytes were appended after a CLOSE that may be there.
         mutating func wroteBehindItsEnd() { logEnd = .open }
 
         mutating func witnessed() { logEnd = .witnessed }

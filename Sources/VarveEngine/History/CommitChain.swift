@@ -88,7 +88,7 @@ struct CommitChain {
         return nil
     }
 
-    /// Places of the commits with changes behind `base`, up to `later` and as far as they are
+    /// Places of the commits with changes after `base`, up to `later` and as far as they are
     /// `early` enough, oldest first.
     func places(
         from base: ScannedCommit,

@@ -11,7 +11,7 @@ internal import VarveIO
 /// One frame as it was read.
 struct FrameBytes {
     var header: FrameHeader
-    /// The frame from its header on; behind its payload may stand anything.
+    /// The frame from its header on; after its payload may stand anything.
     var bytes: [UInt8]
     /// Where the stored payload lies in `bytes`.
     var payload: Range<Int>
@@ -86,7 +86,7 @@ struct LogReader: Sendable {
         bytes: [UInt8],
         count found: Int? = nil
     ) throws(EngineError) -> FrameBytes {
-        // Nothing behind them is looked at.
+        // Nothing after them is looked at.
         guard (found ?? bytes.count) >= FrameHeader.length else {
             throw .damaged("the file ends inside a frame", place: address.offset)
         }

@@ -29,14 +29,14 @@ extension LogWriter {
         )
     }
 
-    /// The log behind what recovery found.
+    /// The log after what recovery found.
     init(
         behind recovered: RecoveredLog,
         in generation: Generation,
         _ options: EngineOptions,
         _ counters: EngineCounters
     ) {
-        // Behind anything doubtful: a fresh page, clear of it and of a bad sector. The end of the
+        // After anything doubtful: a fresh page, clear of it and of a bad sector. The end of the
         // newest frame may be zeros: its tail word did not arrive.
         let dataEnd = max(recovered.dataEnd, recovered.newest.end.rawValue)
         let end =

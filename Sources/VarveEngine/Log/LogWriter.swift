@@ -1,12 +1,12 @@
 // Appending frames: where every byte of a store file comes from, its header and its zeros aside.
 //
 // Invariants
-// - A byte that was written never changes and is never cut off: frames go behind everything that is
+// - A byte that was written never changes and is never cut off: frames go after everything that is
 //   not zero. Only unused zeros are cut, at a clean close. `writeAgain` writes what is there.
 // - `durableEnd` is raised by a successful sync of this opening alone.
 // - Frames gather in `buffer`; until they are handed to the system, giving them up costs nothing.
 //   What was handed over stays: as part of the body of the next commit while all writes succeeded,
-//   as a void, which the next body begins behind, after one that failed.
+//   as a void, which the next body begins after, after one that failed.
 // - Commit frames in `buffer` are sealed (chain hash, `durableEnd`) when they are handed over.
 
 internal import Synchronization
@@ -80,7 +80,7 @@ struct LogWriter {
         fileprivate(set) var lastCommitHash: UInt64
         /// Newest TREE or CKPT frame.
         fileprivate(set) var checkpoint: FileOffset
-        /// Bytes behind it that are pages of the checkpoint to come.
+        /// Bytes after it that are pages of the checkpoint to come.
         fileprivate(set) var pageBytesAhead: UInt64 = 0
         /// Body of the commit to come.
         fileprivate(set) var bodyStart: FileOffset
@@ -94,7 +94,7 @@ struct LogWriter {
     private var handed: Mark
     private var buffer = ByteWriter()
     private var bufferStart: FileOffset
-    /// Commit frames in `buffer`, where they start in it, and the log behind them.
+    /// Commit frames in `buffer`, where they start in it, and the log after them.
     private var unsealed: [(position: Int, placed: Frame.Placed, behind: Mark)] = []
     /// Whether the buffer may hold pages or values: they can be read only once they are handed
     /// over.
@@ -150,7 +150,7 @@ struct LogWriter {
     var hasHandedCommit: Bool { handed.lastCommit >= start }
     /// A place to go back to.
     var mark: Mark { now }
-    /// Log bytes behind the newest checkpoint, without the pages of the next one: what a replay
+    /// Log bytes after the newest checkpoint, without the pages of the next one: what a replay
     /// reads, and what calls for pages.
     var tailBytes: UInt64 {
         let bytes = end.rawValue - min(checkpoint.rawValue, end.rawValue)
@@ -261,7 +261,7 @@ struct LogWriter {
 
     // MARK: Writing
 
-    /// Body bytes behind the last commit frame that gathered.
+    /// Body bytes after the last commit frame that gathered.
     private var looseBytes: UInt64 {
         end.rawValue - (unsealed.last?.placed.end ?? bufferStart).rawValue
     }
@@ -359,7 +359,7 @@ struct LogWriter {
     }
 
     /// Large bodies are written piece by piece: each would take its memory from the system anew.
-    /// What is written behind the last piece is little, and lets the memory go.
+    /// What is written after the last piece is little, and lets the memory go.
     private mutating func reuse(_ bytes: consuming [UInt8]) {
         guard buffer.count == 0, bytes.count >= Self.reusedBytesMin,
             bytes.capacity <= Self.reusedCapacityMax
@@ -392,7 +392,7 @@ struct LogWriter {
         counters.bytesWritten.add(UInt64(bytes.count), ordering: .relaxed)
     }
 
-    /// Goes on behind a commit that stands in the log, once it is on disk.
+    /// Goes on after a commit that stands in the log, once it is on disk.
     ///
     /// - Parameters:
     ///   - commit: all that its chain has above `durableEnd` was written again.

@@ -3,7 +3,7 @@
 // Invariants
 // - A buffer has `length` bytes. Whoever writes into one that somebody still refers to gets a copy,
 //   as with any array: giving one back too early costs time, and is no error.
-// - What stands behind the bytes that were read is of an earlier reading: nobody looks at it.
+// - What stands after the bytes that were read is of an earlier reading: nobody looks at it.
 
 internal import Synchronization
 
@@ -12,7 +12,7 @@ internal import Synchronization
 enum ReadBuffers {
     /// Bytes of a buffer: pages of usual size fit.
     static var length: Int { isUsed ? 16 << 10 : 0 }
-    /// Not under the address sanitizer, which then sees what is read behind the bytes of a page.
+    /// Not under the address sanitizer, which then sees what is read after the bytes of a page.
     static var isUsed: Bool {
         #if VARVE_ADDRESS_SANITIZER
         false

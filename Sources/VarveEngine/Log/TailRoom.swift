@@ -1,4 +1,4 @@
-// Zeros behind the log, written and synced before a commit needs them.
+// Zeros after the log, written and synced before a commit needs them.
 //
 // Invariants
 // - Bytes are handed to the system only below `preparedEnd`: whoever passes it raises it first,
@@ -28,7 +28,7 @@ final class TailRoom: Sendable {
     private let options: EngineOptions
     private let counters: EngineCounters
 
-    /// Zeros found behind the log may not be on disk: they are prepared again before use.
+    /// Zeros found after the log may not be on disk: they are prepared again before use.
     init(
         end: FileOffset,
         options: EngineOptions,
@@ -41,7 +41,7 @@ final class TailRoom: Sendable {
         self.counters = counters
     }
 
-    /// Bytes that should be ready behind the log.
+    /// Bytes that should be ready after the log.
     func wanted(behind end: UInt64) -> UInt64 {
         min(max(end / 8, options.tailRoomMin), options.tailRoomMax)
     }
@@ -68,7 +68,7 @@ final class TailRoom: Sendable {
                 hasFoundNoSpace.store(false, ordering: .relaxed)
             } catch {
                 // No space for what should be ready: deletes and checkpoints give some back and
-                // do with what they need. Where the log was cut or is not trusted, as behind an
+                // do with what they need. Where the log was cut or is not trusted, as after an
                 // opening, there is no reserve for them.
                 guard !isSave(reserve), error.code == .noSpace else { throw error }
                 try grow(to: (needed + 4095) & ~4095, file, sync)
@@ -82,7 +82,7 @@ final class TailRoom: Sendable {
         reserve > 0 && reserve >= options.tailReserve
     }
 
-    /// A commit frame behind a large body, about.
+    /// A commit frame after a large body, about.
     private static let frameBytes: UInt64 = 4096
 
     /// Whether zeros that should be ready found no space when they were written last.
@@ -95,15 +95,15 @@ final class TailRoom: Sendable {
 
     /// Bytes are about to extend the file themselves.
     func pass(_ end: FileOffset) {
-        // Under the lock: zeros that are being written now would come behind them.
+        // Under the lock: zeros that are being written now would come after them.
         growing.withLock { _ in _ = preparedEnd.max(end.rawValue, ordering: .releasing) }
     }
 
     /// The same for a large body: zeros first would only write it twice. Where it cannot fit it
-    /// must not begin: it would take what is prepared, and find out behind it.
+    /// must not begin: it would take what is prepared, and find out after it.
     ///
     /// - Throws: `noSpace` when the disk is known to have less than the body needs, and a commit
-    ///   frame behind it, which makes its own room.
+    ///   frame after it, which makes its own room.
     func pass(
         _ end: FileOffset,
         reserve: UInt64,

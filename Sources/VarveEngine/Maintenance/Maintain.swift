@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Nothing here is needed for a commit to be durable; without it commits cost more, no less.
-// - A checkpoint behind which the file would be worth a compaction is not made: that
+// - A checkpoint after which the file would be worth a compaction is not made: that
 //   takes its place, and writes each page once.
 // - A failed sync poisons the engine, whoever made it.
 
@@ -19,7 +19,7 @@ extension Engine {
         return needs
     }
 
-    /// Behind a commit: the saver's own work when there is no thread.
+    /// After a commit: the saver's own work when there is no thread.
     func arrange(_ needs: MaintenanceNeeds, after commit: QueuedCommit) {
         var needs = needs
         needs.sync = commit.durability == .relaxed
@@ -82,7 +82,7 @@ extension Engine {
         options.compactsAutomatically && isAlone && !thread.isStopping
     }
 
-    /// What a compaction would give back behind the checkpoint that is due, if it is worthwhile.
+    /// What a compaction would give back after the checkpoint that is due, if it is worthwhile.
     private func compactionInsteadOfCheckpoint(_ thread: MaintenanceThread) -> UInt64? {
         guard mayCompact(thread) else { return nil }
         let (state, end, isDue) = writer.withLock {
@@ -113,7 +113,7 @@ extension Engine {
         return pause
     }
 
-    /// Zeros behind the log, a piece at a time.
+    /// Zeros after the log, a piece at a time.
     private func growRoom(_ thread: MaintenanceThread) throws(EngineError) {
         while !thread.isStopping {
             // All of one file: a compaction may put another in its place at any time.

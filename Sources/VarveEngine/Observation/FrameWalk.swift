@@ -15,7 +15,7 @@ public struct ObservedFrame: Sendable {
     public let header: FrameHeader
     /// Whether the payload is the one that was written.
     public let isPayloadSound: Bool
-    /// Whether the word behind the payload is right.
+    /// Whether the word after the payload is right.
     public let isTailSound: Bool
     /// The commit record of a sound commit frame.
     public let record: CommitRecord?
@@ -28,7 +28,7 @@ public struct ObservedFrame: Sendable {
     /// Length of the payload's uncompressed front.
     public let frontLength: Int
 
-    /// The first byte behind it.
+    /// The first byte after it.
     public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
     /// Where the stored payload lies in `bytes`.
     public var payload: Range<Int> {
@@ -36,7 +36,7 @@ public struct ObservedFrame: Sendable {
         return FrameHeader.length..<min(end, max(bytes.count, FrameHeader.length))
     }
 
-    /// What stands behind the payload's uncompressed front, decompressed.
+    /// What stands after the payload's uncompressed front, decompressed.
     ///
     /// - Throws: `FormatError` when a length does not fit.
     public func body() throws(FormatError) -> ByteReader {
@@ -151,7 +151,7 @@ extension LogObserver {
     }
 
     /// Where a log goes on inside a frame that was torn: recovery goes on at a multiple of 4096
-    /// behind the bytes that arrived, which may lie before the end that the torn frame's header
+    /// after the bytes that arrived, which may lie before the end that the torn frame's header
     /// names.
     private func soundFrame(inside torn: ObservedFrame) throws(EngineError) -> UInt64? {
         var place = (torn.offset.rawValue | 4095) + 1
@@ -162,7 +162,7 @@ extension LogObserver {
         return nil
     }
 
-    /// The first word at or behind `position` that is not zero, or the end of the data.
+    /// The first word at or after `position` that is not zero, or the end of the data.
     private func endOfZeros(from position: UInt64) throws(EngineError) -> UInt64 {
         var from = position
         while from < dataEnd {

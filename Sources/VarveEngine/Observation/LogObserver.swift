@@ -25,7 +25,7 @@ public struct CommitFrame: Sendable {
         record = commit.record
     }
 
-    /// The first byte behind it.
+    /// The first byte after it.
     public var end: FileOffset { FileOffset(offset.rawValue + header.frameLength) }
 }
 
@@ -43,7 +43,7 @@ public struct LogTail: Sendable {
     public let roots: [StoredRoot]
     /// Everything below was synced once.
     public let durableEnd: FileOffset
-    /// Whether the log ends with a CLOSE and nothing behind it.
+    /// Whether the log ends with a CLOSE and nothing after it.
     public let isClosed: Bool
 }
 
@@ -59,7 +59,7 @@ public final class LogObserver: Sendable {
     public let damagedHeaders: [FileOffset]
     /// Bytes of the file when it was opened.
     public let fileSize: UInt64
-    /// The first byte behind everything that is not zero.
+    /// The first byte after everything that is not zero.
     public let dataEnd: UInt64
     /// The newest state that recovery accepts; after damage the newest one that stands on sound
     /// frames alone. Nil when there is none.

@@ -9,7 +9,7 @@ public import VarveBase
 public import VarveFormat
 internal import VarveIO
 
-/// What the payload of a commit frame says behind its record.
+/// What the payload of a commit frame says after its record.
 public enum CommitContent: Sendable {
     /// Roots of all trees, and with TREE the objects that the commit changed.
     case trees(roots: [StoredRoot], changes: [ChangedObjects])
@@ -100,7 +100,7 @@ extension LogObserver {
 
     static let contentBytesMax: UInt32 = 64 << 20
 
-    /// What a commit frame says behind its record.
+    /// What a commit frame says after its record.
     ///
     /// - Throws: `damaged` when the frame or its content cannot be read, `limitExceeded` above
     ///   64 MiB, `ioFailed`.

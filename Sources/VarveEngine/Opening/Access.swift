@@ -1,9 +1,9 @@
 // What an opening needs of others before it may read or write.
 //
 // Invariants
-// - A reader is registered before it reads the log: whoever commits behind that tells it. Where
-//   that cannot be, because the lock file is missing and may not be made, it reads one moment and
-//   says so.
+// - A reader is registered before it reads the log, so it is told of every later commit. Without a
+//   lock file, where none may be made, it cannot be registered: then it reads one moment of the
+//   store and says so.
 // - A writer has the turn, and nobody else writes, from before it reads the log.
 
 internal import Synchronization
@@ -64,8 +64,8 @@ struct Access {
         told = page?.read()
     }
 
-    /// Whether a file is this user's: who reads another's store must not leave a lock file there
-    /// that its owner cannot open.
+    /// Whether a file is this user's: a reader of another user's store must not leave a lock file
+    /// there that the owner cannot open.
     private static func isOwn(_ directory: any StoreDirectory, _ name: String) -> Bool {
         guard let file = try? directory.openFile(name, mode: .read) else { return false }
         defer { file.close() }
@@ -90,7 +90,7 @@ extension Engine {
             }
         }
         try Self.io { () throws(IOError) in try turn.join() }
-        // Who opens the store need not write soon, and must hold up nobody when it is stopped.
+        // An opening need not write soon, and must not hold others up when the process is stopped.
         queue.claimLead()
         writer.withLock { giveTurn(&$0) }
         endLead([])

@@ -2,8 +2,8 @@
 //
 // Invariants
 // - A store that is being made has no name of its own until it is whole and on disk.
-// - Leftovers of a making that did not end are removed by who has the store alone: files whose
-//   whole name is one that we give. Whatever else stands in the folder is somebody's.
+// - A process that has the store alone removes what a making that did not end has left: files whose
+//   whole name is one that we give. Other files in the folder belong to others and stay.
 
 internal import VarveBase
 internal import VarveFormat

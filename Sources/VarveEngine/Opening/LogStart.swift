@@ -2,8 +2,8 @@
 // process that did not come to its end.
 //
 // Invariants
-// - Whoever may write has the turn, and nobody takes the shared page for the truth, from before
-//   the log is read.
+// - A process that may write has the turn before the log is read, and from then on no process
+//   believes the shared page.
 // - What is not proven is written again before anything is appended. A reader is shown it, and told
 //   which commit is the newest that is proven.
 
@@ -162,7 +162,7 @@ struct LogStart {
             durableEnd: recovered.durableEnd
         )
         let mark = log.mark
-        // A sync may say so, too: then a commit frame is there, and nothing goes behind it.
+        // A sync may say so, too: then a commit frame is there, and nothing goes after it.
         func foundNoRoom(_ error: EngineError) -> Bool {
             error.code == .noSpace && !log.isBroken && !log.hasHandedCommit
         }

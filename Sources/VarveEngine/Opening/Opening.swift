@@ -3,9 +3,9 @@
 // Invariants
 // - Opening for reading takes no lock that anybody waits for and writes nothing; it makes the lock
 //   file when that is missing.
-// - Whoever may write has the writer's lock before he reads the log.
-// - Leftovers are removed, and the log is read as after a crash, by who has the store alone. Beside
-//   others who may write, what their shared page says of the log is taken when it is complete.
+// - A process that may write has the writer's lock before it reads the log.
+// - A process that has the store alone removes leftovers and reads the log as after a crash. Beside
+//   other writers it believes what their shared page says of the log, if the page is complete.
 
 internal import Synchronization
 internal import VarveBase
@@ -218,8 +218,8 @@ extension Engine {
         return try recover(replay, place, budget, access, epoch: epoch)
     }
 
-    /// Beside others who may write: goes on where the last of them ended his turn; nil when that is
-    /// not known.
+    /// Beside other writers: goes on where the last of them ended its turn; nil when that is not
+    /// known.
     private static func goOn(
         _ replay: Replay,
         _ access: Access

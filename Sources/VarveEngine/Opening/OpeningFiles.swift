@@ -40,7 +40,7 @@ extension Engine {
     ) throws(EngineError) -> any FileLock {
         do throws(IOError) {
             let lock = try directory.lockExclusive(name + lockSuffix, wait: false)
-            // Who has the store open for writing may have no turn at the moment.
+            // A process that has the store open for writing may have no turn at the moment.
             let locks = try directory.openLocks(name + lockSuffix, isReader: false)
             defer { locks?.close() }
             if let locks, locks.isLockedByOther(LockByte.writing..<LockByte.next) {

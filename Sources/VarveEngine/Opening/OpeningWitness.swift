@@ -1,4 +1,4 @@
-// Who wants to know which stores are opened: the referee of tests, which verifies them at the end.
+// Tells of each store that is opened: the referee of tests verifies them at the end.
 //
 // Invariants
 // - Nothing of an engine depends on a witness. Without one an opening costs one look.

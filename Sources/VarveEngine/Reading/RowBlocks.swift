@@ -10,7 +10,7 @@ public import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
-/// Rows, one behind another.
+/// Rows, one after another.
 public struct RowBlock: Sendable {
     /// One row that was found.
     public struct Row: Sendable {

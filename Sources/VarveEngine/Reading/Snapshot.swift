@@ -54,7 +54,7 @@ public final class Snapshot: Sendable {
     /// Lends one row to `body`, with the commit that last changed it: no lock, no copy, no
     /// allocation.
     ///
-    /// `body` should be short: what is evicted from memory meanwhile is freed only behind it. It
+    /// `body` should be short: what is evicted from memory meanwhile is freed only after it. It
     /// may read more.
     /// - Complexity: O(log n).
     /// - Returns: false when there is no such row.

@@ -102,7 +102,7 @@ enum EngineKeys {
         value = writer.bytes
     }
 
-    /// What stands behind a row's key: the commit that changed it last, then the row.
+    /// What stands after a row's key: the commit that changed it last, then the row.
     static func rowValue(_ version: CommitNumber, _ row: [UInt8]) -> [UInt8] {
         var writer = ByteWriter(capacity: row.count + 4)
         writer.varint(version.rawValue)

@@ -1,7 +1,7 @@
 // Several changes of one object as one.
 //
 // Invariants
-// - An object is in at most one of the three sets of its entity. What `few` says comes behind them.
+// - An object is in at most one of the three sets of its entity. What `few` says comes after them.
 // - What a transaction inserted and another deleted is in none.
 
 internal import VarveBase

@@ -3,7 +3,7 @@
 // Invariants
 // - A sync that fails loses every name that waited for it: the running system shows them, and no
 //   later sync makes them durable. So a sync counts only for names that were given after the last
-//   one that failed, whoever called that.
+//   one that failed, whichever call made it.
 // - Syncs of this opening run one at a time: the failure of one cannot be told after the success of
 //   another that it has emptied.
 
@@ -17,7 +17,7 @@ final class DirectoryNames: Sendable {
 
     init(_ directory: any StoreDirectory) { self.directory = directory }
 
-    /// A moment before names are given, for the sync behind it.
+    /// A moment before names are given, for the sync after it.
     var mark: Int { failures.withLock { $0 } }
 
     /// Makes the names durable that were given since `mark`.

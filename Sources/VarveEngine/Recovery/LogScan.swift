@@ -31,7 +31,7 @@ struct LogScan {
     /// What it has read and hashed.
     let cost: ScanCost
     private let readMax: UInt64
-    /// No sound frame ends behind it.
+    /// No sound frame ends after it.
     private let soundEnd: UInt64
 
     static let window: UInt64 = 1 << 20
@@ -69,7 +69,7 @@ struct LogScan {
         )
     }
 
-    /// Whether all of a frame may be there: behind the data there are zeros only.
+    /// Whether all of a frame may be there: after the data there are zeros only.
     func mayBeWhole(_ header: FrameHeader, at offset: UInt64) -> Bool {
         header.frameLength <= soundEnd - min(soundEnd, offset)
     }
@@ -91,16 +91,16 @@ struct LogScan {
         return FrameHash.xxh64(bytes, range: payload, seed: log.seed) == header.payloadHash
     }
 
-    /// The first offset behind the last byte that is not zero; the log's start in an empty log.
+    /// The first offset after the last byte that is not zero; the log's start in an empty log.
     func dataEnd() throws(EngineError) -> UInt64 {
         try dataEnd(from: FileHeader.logStart.rawValue, to: size)
     }
 
-    /// The first offset behind the last byte of a range that is not zero; its start when there is
+    /// The first offset after the last byte of a range that is not zero; its start when there is
     /// none.
     func dataEnd(from start: UInt64, to limit: UInt64) throws(EngineError) -> UInt64 {
         var end = limit
-        // Behind a clean close there are no zeros, behind a crash some KiB: small pieces first.
+        // After a clean close there are no zeros, after a crash some KiB: small pieces first.
         var piece: UInt64 = 4 << 10
         while end > start {
             let from = max(start, end - min(piece, end - start))

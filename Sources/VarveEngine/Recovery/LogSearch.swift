@@ -3,7 +3,7 @@
 // Invariants
 // - Each search goes one way and reads a byte at most once, however many headers it finds.
 // - Zeros are passed over as they are read: a header begins with a byte that is none.
-// - There is no distance at which a search gives up: what lies behind a sound commit may be longer
+// - There is no distance at which a search gives up: what lies after a sound commit may be longer
 //   than any frame.
 
 internal import Synchronization
@@ -13,7 +13,7 @@ internal import VarveFormat
 /// What reading a log's end has cost.
 ///
 /// Frames that were written do not overlap, so a log is read a few times: for its end, for headers,
-/// for commits and their bodies, and for what lies behind the newest. A frame that was torn may
+/// for commits and their bodies, and for what lies after the newest. A frame that was torn may
 /// reach into later ones, and is read once more for that; each needs a crash of its own. Only a
 /// file that was forged has more.
 final class ScanCost: Sendable {
@@ -53,7 +53,7 @@ final class ScanCost: Sendable {
 struct LogWindow {
     private(set) var start: UInt64 = 0
     private(set) var bytes: [UInt8] = []
-    /// Behind it there are only zeros up to the end.
+    /// After it there are only zeros up to the end.
     private(set) var dataEnd: UInt64 = 0
 
     var end: UInt64 { start + UInt64(bytes.count) }

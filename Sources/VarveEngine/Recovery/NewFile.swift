@@ -1,9 +1,9 @@
 // A store whose file may lose its name in a power cut is written once more, into a new file.
 //
 // Invariants
-// - Whoever gives a file its name writes behind its end as soon as the directory is synced, and
-//   never before. So bytes behind that end prove the name; where there are none, the process may
-//   have died before the sync, or the sync may have failed.
+// - A process that gives a file its name appends to it as soon as the directory is synced, and
+//   never before. So bytes after the end that the file had prove the name. Where there are none,
+//   the process may have died before the sync, or the sync may have failed.
 // - A sync of the directory now would prove nothing: one that failed before has lost the name, and
 //   the system shows it all the same. A name that is given now, and synced, is proven.
 // - Not a byte is appended to a file whose name nothing proves.
@@ -28,7 +28,7 @@ extension ScannedCommit {
 }
 
 extension LogWriter {
-    /// Writes the first bytes behind the end that a file had before it got its name. The directory
+    /// Writes the first bytes after the end that a file had before it got its name. The directory
     /// is synced. They need not be on disk: where a power cut takes them away, it leaves the name
     /// that is durable, and the next opening writes a copy that nobody needed.
     mutating func proveName(
@@ -56,7 +56,7 @@ struct NewFile {
 
     /// The store in a file whose name is proven, as it is found there.
     ///
-    /// - Parameter recovered: a log that nothing is written behind.
+    /// - Parameter recovered: a log that nothing is written after.
     /// - Throws: `noSpace`, `ioFailed`, `damaged`: the store is as it was, and the next opening
     ///   tries again.
     /// - Complexity: O(live bytes + commits kept), and as many bytes of disk.
@@ -129,7 +129,7 @@ struct NewFile {
         }
     }
 
-    /// Puts the first bytes behind the file's end.
+    /// Puts the first bytes after the file's end.
     private func witnessed(
         _ generation: Generation,
         _ written: RecoveredLog

@@ -1,4 +1,4 @@
-// What opening finds: the newest commit, and whether what lies behind it is a torn tail or damage.
+// What opening finds: the newest commit, and whether what lies after it is a torn tail or damage.
 //
 // Invariants
 // - Recovery writes nothing. What it accepts but cannot prove is written again by `settle`.
@@ -16,7 +16,7 @@ struct RecoveredLog {
     var newest: ScannedCommit
     /// The newest commit that a `durableEnd` proves; the chain goes on from here.
     var proven: ScannedCommit
-    /// Accepted frames behind `proven`, oldest first.
+    /// Accepted frames after `proven`, oldest first.
     var unproven: [ScannedCommit]
     /// The TREE or CKPT whose roots the state starts from.
     var base: ScannedCommit
@@ -24,13 +24,13 @@ struct RecoveredLog {
     var replay: [ScannedCommit]
     /// Everything below was synced once.
     var durableEnd: FileOffset
-    /// The first byte behind everything that is not zero.
+    /// The first byte after everything that is not zero.
     var dataEnd: UInt64
     /// A commit, accepted or torn, that says that a writer must know what this library does not.
     var writerFeatures: FileOffset?
 
     /// Whether nothing can be in doubt: the log ends with a CLOSE, or with the frame that the chain
-    /// begins with, which was synced before the file got its name, and nothing stands behind it.
+    /// begins with, which was synced before the file got its name, and nothing stands after it.
     var isClosed: Bool {
         let isWitness = newest.header.kind == .close || newest.isFirst
         return isWitness && newest.end.rawValue == dataEnd
@@ -94,7 +94,7 @@ struct Recovery {
         guard let (newest, chain) = accepted else {
             throw .damaged("the log holds no sound commit", place: FileHeader.logStart)
         }
-        // 3. What lies behind it: nothing, a torn tail, or a commit that has rotted.
+        // 3. What lies after it: nothing, a torn tail, or a commit that has rotted.
         try judge(from: newest.end.rawValue, to: dataEnd)
         // 4. Where the state of the proven commit comes from.
         let (base, replay) = try history(of: chain.proven)
@@ -221,13 +221,13 @@ struct Recovery {
 
     // MARK: Torn or rotten
 
-    /// Judges the frames behind the accepted commit.
+    /// Judges the frames after the accepted commit.
     ///
     /// A write that was torn over zeros leaves 512-byte sectors missing; rot leaves them all there
     /// and wrong. Only the second is refused. A device that writes garbage inside a sector can make
     /// the first look like the second: that costs a question, no data.
     ///
-    /// All of them, not only the first: a commit may stand behind torn bytes, or behind the zeros
+    /// All of them, not only the first: a commit may stand after torn bytes, or after the zeros
     /// up to the next 4 KiB, that an earlier recovery went round.
     private func judge(from start: UInt64, to dataEnd: UInt64) throws(EngineError) {
         var position = start

@@ -95,7 +95,7 @@ struct Replay {
         return state
     }
 
-    /// The roots of a TREE or CKPT. What a TREE says of its objects behind them may be as long as a
+    /// The roots of a TREE or CKPT. What a TREE says of its objects after them may be as long as a
     /// load of millions, and no state needs it.
     static func roots(of commit: ScannedCommit) throws(EngineError) -> [StoredRoot] {
         try rootsAndRest(of: commit).roots

@@ -12,7 +12,7 @@ internal import VarveFormat
 internal import VarveIO
 
 extension LogWriter {
-    /// Whether the disk may have room for so many bytes behind the log, and a reserve, zeros that
+    /// Whether the disk may have room for so many bytes after the log, and a reserve, zeros that
     /// are there included. A write that finds none leaves a void that reaches as far as it was to.
     func mayHold(_ bytes: UInt64, leaving reserve: UInt64) throws(EngineError) -> Bool {
         guard let free = file.freeBytes() else { return true }

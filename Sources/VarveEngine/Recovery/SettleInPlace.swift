@@ -8,7 +8,7 @@
 //   same choice to the next opening.
 // - Every frame of the chain above the proven end is written, up to the newest commit with changes:
 //   all that its state names lies in those or is proven. What lies between them is a void, a CKPT
-//   behind them repeats them: neither is written, and nothing names them.
+//   after them repeats them: neither is written, and nothing names them.
 // - Nothing is appended, so it needs no room. The next commit chains to the newest of them, and its
 //   `durableEnd` proves them.
 // - It is the last way. Bytes are written over here, and only here, which a save was perhaps told
@@ -21,7 +21,7 @@ internal import VarveIO
 extension Settle {
     /// Writes the commits again in place and syncs. Then `state` is on disk as it is.
     ///
-    /// - Parameter log: with nothing gathered; goes on behind all that is there.
+    /// - Parameter log: with nothing gathered; goes on after all that is there.
     /// - Throws: `ioFailed`, `noSpace` where the file system writes nothing in place.
     func runInPlace(
         _ recovered: RecoveredLog,

@@ -153,7 +153,7 @@ final class SharedPage: Sendable {
         try file.write(bytes, at: FileOffset(0))
     }
 
-    /// Takes back that the page is complete: who comes next reads the log.
+    /// Takes back that the page is complete: the next process reads the log.
     func spoil() throws(IOError) {
         guard var told = read(), told.isComplete else { return }
         told.isComplete = false
@@ -161,7 +161,7 @@ final class SharedPage: Sendable {
         try file.write(told.encoded(), at: FileOffset(0))
     }
 
-    /// Makes those who watch the file look up.
+    /// Wakes the processes that watch the file.
     func wakeOthers() { try? file.write([UInt8](repeating: 1, count: 8), at: Self.knock) }
 
     func close() {

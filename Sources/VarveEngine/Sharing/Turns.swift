@@ -3,8 +3,8 @@
 // Invariants
 // - A turn begins on the newest durable state of all processes, and ends with everything of this
 //   process on disk, nothing queued, and no thread that writes zeros.
-// - From its first byte to its end the page says that somebody writes. Whoever finds it so after
-//   the lock came to him reads the log as after a crash, and settles what nothing proves.
+// - From its first byte to its end the page says that somebody writes. A process that gets the lock
+//   and finds the page so reads the log as after a crash, and settles what nothing proves.
 // - The page is believed by a process that had the store open for writing when it was written,
 //   and by one that opens it beside such a process; never by one that is alone.
 // - A turn ends under the lead and the writer lock. A failed write or sync ends it at once, with
@@ -101,7 +101,7 @@ final class ObjectIDs: Sendable {
         }
     }
 
-    /// The turn begins behind others.
+    /// The turn begins after others.
     func learn(_ nobodys: UInt64) {
         before.withLock { $0 = nil }
         given.max(nobodys, ordering: .relaxed)
@@ -194,7 +194,7 @@ extension Engine {
         counters.turns.add(1, ordering: .relaxed)
     }
 
-    /// Goes on behind a process that ended its turn.
+    /// Goes on after a process that ended its turn.
     /// - Returns: false when the page does not say enough.
     private func goOn(
         from told: SharedState?,
@@ -279,17 +279,17 @@ extension Engine {
 
     // MARK: Ending
 
-    /// Who else is there, for whoever leads.
+    /// Which other processes are there. The caller leads.
     func company(_ writer: borrowing WriterState) -> Company { company(hasTurn: writer.hasTurn) }
 
     func company(hasTurn: Bool) -> Company {
         guard let turn else { return page == nil ? .alone : .readers }
         let company = hasTurn ? turn.company() : .writers
-        // One who waits could not make himself heard when this process is idle.
+        // Else a process that waits could not make itself heard while this one is idle.
         return turn.isHeard ? company : .waiting
     }
 
-    /// Behind a batch: gives the turn to whoever waits for it, as soon as nothing is queued.
+    /// After a batch: gives the turn to a process that waits for it, as soon as nothing is queued.
     /// The caller leads.
     func passTurn(to company: Company, _ writer: inout WriterState) {
         guard turn != nil, writer.hasTurn, writer.isOpen else { return }
@@ -313,7 +313,7 @@ extension Engine {
             do throws(EngineError) { try syncHanded(&writer) } catch { return }
         }
         let prepared = writer.log.room.retire()
-        // If that fails the page goes on saying that somebody writes: who comes reads the log.
+        // If that fails the page still says that somebody writes: the next process reads the log.
         try? turn.page.write(
             published.withLock { $0.state },
             durableEnd: writer.log.durableEnd,
@@ -325,8 +325,8 @@ extension Engine {
         turn.release()
     }
 
-    /// Gives everything up that writers wait for, with the page as it is: who comes next reads the
-    /// log.
+    /// Gives everything up that writers wait for, with the page as it is: the next process reads
+    /// the log.
     func abandonTurn(_ writer: inout WriterState) {
         guard let turn else { return }
         _ = writer.log.room.retire()
@@ -335,7 +335,7 @@ extension Engine {
         turn.release()
     }
 
-    /// Gives the turn to whoever waits for it. Called without a lock.
+    /// Gives the turn to a process that waits for it. Called without a lock.
     func heedOthers() {
         if let turn, turn.isWriting, turn.isWanted { drain() }
     }

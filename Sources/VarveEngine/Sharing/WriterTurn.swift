@@ -1,9 +1,9 @@
 // Whose turn it is to write: one process at a time, by a lock that ends with its holder.
 //
 // Invariants
-// - Who writes a byte to the store file, zeros included, holds the writer's byte.
-// - Nobody takes the writer's byte without the byte `next`, which he gives back as soon as he has
-//   it: so who gives his turn up cannot have it back before those who waited for it.
+// - A process that writes to the store file, if only zeros, holds the writer's byte.
+// - A process takes the byte `next` first, then the writer's byte, and then gives `next` back. So a
+//   process that gives its turn up cannot have it back before those that waited for it.
 // - `isHeld` says whether this process has the writer's byte; it changes together with it.
 // - The threads of a process wait for one lock call, made by a thread of its own, so that each of
 //   them can give up waiting. A turn that comes when nobody waits any more is given back.

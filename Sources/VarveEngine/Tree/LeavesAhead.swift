@@ -7,7 +7,7 @@
 //   nor in a tree that can still change. What is ahead is at most as much as was read before, so
 //   that a scan that ends soon has not read much too much.
 // - It holds at most twice `leavesMax` leaves that were not handed out yet, those that others
-//   restore meanwhile included; restoring a batch of them stops behind `bytesMax`, and what is not
+//   restore meanwhile included; restoring a batch of them stops after `bytesMax`, and what is not
 //   restored is asked for again.
 // - Others restore only what is under the parent that was asked for last. Who turns, jumps or ends
 //   gives that up.
@@ -57,7 +57,7 @@ struct LeavesAhead {
         return try leaf.get()
     }
 
-    /// Leaves from a child on, the last one first. Others begin with those behind them.
+    /// Leaves from a child on, the last one first. Others begin with those after them.
     private mutating func batch(
         of tree: Tree,
         under parent: TreeNode,

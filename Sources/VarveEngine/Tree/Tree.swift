@@ -83,7 +83,7 @@ extension NodeCache {
     ///
     /// - Parameters:
     ///   - passes: as in `borrow`.
-    ///   - end: becomes the first object that is not below the separator behind the leaf, if that
+    ///   - end: becomes the first object that is not below the separator after the leaf, if that
     ///     is lower.
     @inline(__always)
     func leaf(
@@ -179,7 +179,7 @@ extension NodeCache {
     }
 
     /// The part of `objects` that belongs into this leaf, which is what is below `end`; returns the
-    /// first position behind it, or `from` when `body` has had enough.
+    /// first position after it, or `from` when `body` has had enough.
     private func visit(
         _ leaf: NodeView,
         _ objects: [ObjectID],
@@ -335,7 +335,7 @@ struct Tree: Sendable {
         }
     }
 
-    /// Brings the leaf of the entry at `index` into memory. The first entry behind it that belongs
+    /// Brings the leaf of the entry at `index` into memory. The first entry after it that belongs
     /// into another leaf, as far as the leaf itself says.
     func restoreLeaf(of index: Int, _ sorted: PendingEntries) throws(EngineError) -> Int {
         let pointer = unsafe pointer

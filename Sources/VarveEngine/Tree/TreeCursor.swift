@@ -5,7 +5,7 @@
 // - It stands on an entry or nowhere. After an error it stands nowhere for ever.
 // - Keys ascend from leaf to leaf as they do inside one, whatever the pages say.
 // - It holds its leaf and the inner nodes above it by references, taken when it gets there: inside
-//   a leaf it moves by counting. Behind many leaves in a row it holds some that come next, too
+//   a leaf it moves by counting. After many leaves in a row it holds some that come next, too
 //   (`LeavesAhead`).
 // - Bytes are lent to a closure from published nodes only. Those of a transaction are copied for
 //   it: the closure could change them.
@@ -90,7 +90,7 @@ public struct TreeCursor {
         return try landBackward()
     }
 
-    /// Goes to the next entry; false, and nowhere, behind the last one.
+    /// Goes to the next entry; false, and nowhere, after the last one.
     /// - Complexity: O(1) amortised.
     public mutating func next() throws(EngineError) -> Bool {
         guard isOnEntry, let leaf else { return false }
@@ -168,7 +168,7 @@ public struct TreeCursor {
     }
 
     /// Appends the object IDs at the ends of up to `limit` keys from here on (`isForward`) or from
-    /// here back, and goes behind them. Stops early in front of a key that reaches `end`:
+    /// here back, and goes after them. Stops early in front of a key that reaches `end`:
     /// forward, a key not below `end`; backward, a key below `end`.
     ///
     /// A leaf at a time, with no allocation but the list's: the way to read an index.
@@ -301,7 +301,7 @@ public struct TreeCursor {
         }
     }
 
-    /// Makes an index behind the leaf's last entry the first entry of the next leaf.
+    /// Makes an index after the leaf's last entry the first entry of the next leaf.
     private mutating func landForward() throws(EngineError) -> Bool {
         guard let leaf else { return false }
         if index < leaf.count {

@@ -41,7 +41,7 @@ extension TreeEditor {
         }
     }
 
-    /// Where a node is cut: behind everything when the last entry was changed.
+    /// Where a node is cut: after everything when the last entry was changed.
     private func cut(of node: TreeNode, changed: Int) -> Int {
         if changed == node.count - 1 { return node.count - 1 }
         var weight = 0

@@ -5,7 +5,7 @@
 // - No node but an empty root leaf has no entry; no node weighs more than the split weight unless
 //   it has a single entry, or is an inner node of at most three; none of more than 16 children
 //   more than the weight for inner nodes.
-// - An entry appended behind the last one splits 100/0, so that ascending inserts fill their
+// - An entry appended after the last one splits 100/0, so that ascending inserts fill their
 //   leaves.
 
 internal import VarveBase
@@ -74,7 +74,7 @@ final class TreeEditor {
 
     /// Sets `key` to `value`; true when the key is new.
     /// - Complexity: O(log n), plus a copy of each node on the way that the transaction has not
-    ///   changed yet. O(1) behind the last entry when the put before went there, too.
+    ///   changed yet. O(1) after the last entry when the put before went there, too.
     @discardableResult
     func put(_ key: [UInt8], _ value: [UInt8]) throws(EngineError) -> Bool {
         if append(key, value) { return true }
@@ -165,7 +165,7 @@ final class TreeEditor {
     }
 
     /// Adds a row under its object ID; false when there is one.
-    /// - Complexity: as `put`; without an allocation behind the last row.
+    /// - Complexity: as `put`; without an allocation after the last row.
     func insertRow(
         _ object: ObjectID,
         _ version: CommitNumber,
@@ -178,7 +178,7 @@ final class TreeEditor {
         return try put(EngineKeys.object(object), EngineKeys.rowValue(version, row))
     }
 
-    /// Puts an entry behind the last one, on the way that the put before went.
+    /// Puts an entry after the last one, on the way that the put before went.
     private func append(_ key: [UInt8], _ value: [UInt8]) -> Bool {
         guard let leaf = tail.last?.node else { return false }
         let weight = leaf.weight + key.count + value.count + TreeNode.slotSize
@@ -198,7 +198,7 @@ final class TreeEditor {
 
     // MARK: Spill
 
-    /// Whether entries go behind the last one, so that what lies before is finished.
+    /// Whether entries go after the last one, so that what lies before is finished.
     var isAppending: Bool { !tail.isEmpty }
 
     /// Lets `write` write every changed node that is not on the way to the last entry, and goes on
@@ -231,7 +231,7 @@ final class TreeEditor {
     /// - Complexity: O(entries x log(entries of a leaf) + leaves touched x depth).
     ///
     /// - Parameter afterLeaf: told which entries went into a leaf; may let `spill` write what is
-    ///   behind.
+    ///   after.
     func apply(
         _ sorted: PendingEntries,
         afterLeaf: (_ before: Int, _ next: Int) throws(EngineError) -> Void = { _, _ in }
@@ -276,7 +276,7 @@ final class TreeEditor {
             next += 1
         } while next < sorted.count && leaf.weight <= splitWeight
         addRows(added, along: path)
-        // A split behind the last entry is for those that go on there.
+        // A split after the last entry is for those that go on there.
         let goesOn = fence == nil && next < sorted.count
         path[path.count - 1].index = goesOn ? last : min(last, max(leaf.count - 2, 0))
         if leaf.weight > splitWeight {

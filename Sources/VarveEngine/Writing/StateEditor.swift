@@ -369,7 +369,7 @@ final class StateEditor {
         return true
     }
 
-    /// What waits in files, in one pass; what is finished behind it is written at once.
+    /// What waits in files, in one pass; what is finished after it is written at once.
     private func merge(_ older: [SortedRun], _ id: TreeID) throws(EngineError) {
         var merge = try RunMerge(older)
         while true {
@@ -413,7 +413,7 @@ final class StateEditor {
     }
 
     /// Writes changed nodes of an entity's rows when there are many. Only while changes come in the
-    /// order of objects: what lies behind them is finished.
+    /// order of objects: what lies after them is finished.
     func spillFinished(_ entity: EntityID) throws(EngineError) {
         guard changedNodes.count > appendedNodesMax else { return }
         let rows = try rowEditor(entity)

@@ -191,7 +191,7 @@ public final class WriteTransaction {
 
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
         changes[entity, default: EntityChanges()].inserted.add(object)
-        // Whoever chose it himself has it for good, even if the transaction is given up.
+        // An ID that the caller chose is taken for good, even if the transaction is given up.
         objectIDs.tookOver(object)
         log(.insert(entity: entity, object: object, row: row))
     }
@@ -290,7 +290,7 @@ public final class WriteTransaction {
         let isFirst = lastSettled == nil
         if let last = lastSettled, rowsAscend { rowsAscend = !rows.row(at: 0, isBelow: last) }
         lastSettled = rows.row(at: rows.count - 1)
-        // Behind changes in the order of objects leaves are finished. Few changes in no order come
+        // After changes in the order of objects leaves are finished. Few changes in no order come
         // back to them; and few may be written as row changes, which is less.
         let isManyAtOnce = isLast && rows.count >= LeafReadAhead.changesMin
         let ahead = isFirst || rowsAscend ? try readAhead(rows) : nil

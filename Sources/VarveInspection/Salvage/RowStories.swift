@@ -20,7 +20,7 @@ struct RowVersion {
         case none
     }
 
-    /// Changes behind the beginning, newest first.
+    /// Changes after the beginning, newest first.
     var patches: [[UInt8]] = []
     var beginning = Beginning.older
 

@@ -226,7 +226,7 @@ final class Salvage {
     func run(into writer: SalvageWriter?) throws(InspectionError) {
         self.writer = writer
         do {
-            // 1. What lies behind the state that is kept.
+            // 1. What lies after the state that is kept.
             try tellLostCommits()
             // 2. Row changes between its checkpoint and the commit.
             try gather()

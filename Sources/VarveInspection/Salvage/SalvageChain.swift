@@ -57,7 +57,7 @@ struct SalvageChain {
 
     enum Footing {
         case ground(Ground)
-        /// What is damaged; everything behind it stands on it.
+        /// What is damaged; everything after it stands on it.
         case broken(FileOffset)
     }
 
@@ -138,7 +138,7 @@ struct SalvageChain {
             case .beginning, .broken: next = nil
             }
         }
-        // Behind or before damage.
+        // After or before damage.
         var end = FileOffset(log.dataEnd)
         while true {
             let below = end

@@ -73,7 +73,7 @@ struct SalvageDamage {
 
     /// Objects that are lost and in no list.
     private var unlisted: [EntityID: ObjectIDCollector] = [:]
-    /// The same behind `finish`.
+    /// The same after `finish`.
     private var settled: [EntityID: ObjectIDSet] = [:]
 
     private static let holeBytes = 400

@@ -99,7 +99,7 @@ public struct SalvageReport: Hashable, Sendable {
     public var start: UInt64 = 0
     /// Where that is.
     public var startPlace: UInt64 = 0
-    /// Commits with row changes behind it.
+    /// Commits with row changes after it.
     public var deltas = 0
     /// Damaged checkpoints that were passed over.
     public var bridged: [UInt64] = []

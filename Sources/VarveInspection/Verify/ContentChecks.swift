@@ -84,7 +84,7 @@ struct ContentChecks {
             }
             try nameHiddenObjects(entity)
         }
-        // Behind all indexes, which relationships are read by.
+        // After all indexes, which relationships are read by.
         try checkRelationships()
         try checkBlobFiles()
     }

@@ -27,7 +27,7 @@ struct RelationshipWalk {
     /// Members of one list whose IDs are held at a time.
     static let membersMax = 1 << 20
 
-    /// Walks all relationships; `settled` is called behind each.
+    /// Walks all relationships; `settled` is called after each.
     func run(settled: () -> Void = {}) throws(InspectionError) {
         for entity in schema.all {
             if entity.isHiddenLink {

@@ -28,7 +28,7 @@ public struct BlobChunks: AsyncSequence, Sendable {
             self.size = size
         }
 
-        /// The next piece; nil behind the last byte.
+        /// The next piece; nil after the last byte.
         /// - Throws: `blobMissing`, `blobDamaged`, `ioFailed`, `CancellationError`.
         public mutating func next() async throws -> Data? {
             try Task.checkCancellation()

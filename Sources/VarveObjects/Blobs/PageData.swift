@@ -3,7 +3,7 @@
 //
 // Invariants
 // - The memory is given up once: by the `Data` that `finish` gives away, else when the value ends.
-// - Nothing is written behind the capacity, and nothing once the `Data` exists.
+// - Nothing is written after the capacity, and nothing once the `Data` exists.
 // - What is kept belongs to nobody, and is at most `PagePool.bytesMax` in all.
 //
 // Reason: a heap keeps the room of freed pictures, one heap for each thread. Pictures of 1 to 3 MB
@@ -16,7 +16,7 @@ import Synchronization
 /// Pages that a value gave back, for the next one of about their size.
 ///
 /// Why: the system takes more time to hand out the pages of 1 MB, cleared and one by one, than to
-/// copy 1 MB into them. Who scrolls gives back a picture for each that he reads.
+/// copy 1 MB into them. Scrolling gives back a picture for each that it reads.
 enum PagePool {
     /// Bytes that are kept.
     static let bytesMax = 4 << 20
@@ -122,7 +122,7 @@ extension PagePool.Pages: @unchecked Sendable {}
     // The pages are this value's own until `finish` gives them away.
     deinit { PagePool.give(pages) }
 
-    /// Adds bytes; those behind the capacity are left out.
+    /// Adds bytes; those after the capacity are left out.
     mutating func append(_ bytes: [UInt8]) {
         let length = min(bytes.count, capacity - count)
         guard length > 0 else { return }

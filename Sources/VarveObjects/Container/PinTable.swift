@@ -1,7 +1,7 @@
 // Which commits the contexts of a container hold, and the changes that they have not seen yet.
 //
 // Invariants
-// - The feed keeps every commit behind the oldest one that a context holds, unless that grows too
+// - The feed keeps every commit after the oldest one that a context holds, unless that grows too
 //   long; it knows what it dropped, and then answers nil, which means "check every object".
 // - Of what several commits changed in the same way it may keep the last one only: so a context
 //   that lags costs what is different, not the commits behind which it lags.
@@ -194,14 +194,14 @@ final class CommitFeed: Sendable {
     /// Entries that were looked at so far.
     var steps: Int { state.withLock { $0.steps } }
 
-    /// What the commits behind `after` and up to `through` changed, in their order; what several
+    /// What the commits after `after` and up to `through` changed, in their order; what several
     /// changed may stand with the last of them only. Nil: not known any more, or not yet.
     /// - Complexity: O(log n) and what it returns.
     func changes(after: CommitNumber, through: CommitNumber) -> [ObjectChanges]? {
         state.withLock { state in
             guard after >= state.droppedThrough, through <= state.newest else { return nil }
             if after >= through { return [] }
-            // The last word about an object may stand behind `through`.
+            // The last word about an object may stand after `through`.
             guard through >= state.foldedThrough else { return nil }
             let known = state.entries[state.first...]
             let from = known.partition(behind: { $0.number > after })

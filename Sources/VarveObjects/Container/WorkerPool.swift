@@ -25,7 +25,7 @@ final class WorkerPool {
         return idle
     }
 
-    /// Runs `work` on a thread of the pool, behind everything that waits already.
+    /// Runs `work` on a thread of the pool, after everything that waits already.
     func submit(_ work: @escaping @Sendable () -> Void) {
         condition.lock()
         defer { condition.unlock() }

@@ -118,7 +118,7 @@ public import VarveBase
         table.withLock { $0.remove(id, token: token) }
     }
 
-    /// IDs of the objects of the same entity that were fetched behind one, in the order of the
+    /// IDs of the objects of the same entity that were fetched after one, in the order of the
     /// list; at most `limit`. Objects that are gone end it.
     func followers(of id: ObjectID, limit: Int) -> [ObjectID] {
         table.withLock { table in

@@ -26,7 +26,7 @@ extension ManagedObjectContext {
             )
         }
         let snapshot = try currentSnapshot()
-        // A fault of a list brings those behind it along: they are likely to be asked for next.
+        // A fault of a list brings those after it along: they are likely to be asked for next.
         let registry = core.registry
         let row = try container.translating { () throws(RecordError) in
             try snapshot.row(model.record.id, id, pin: true) {

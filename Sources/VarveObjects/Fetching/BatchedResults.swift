@@ -3,7 +3,7 @@
 // Invariants
 // - IDs only, 8 bytes each, frozen at the fetch.
 // - Touching index i reads the rows of batch i/size that are not cached, in one pass, and nothing
-//   else, unless it is the third in a row: then rows behind it come along, as bytes (RowsAhead).
+//   else, unless it is the third in a row: then rows after it come along, as bytes (RowsAhead).
 // - The two batches touched last stay pinned: by the list, or by the objects that it made of them.
 
 public import VarveBase
@@ -65,11 +65,11 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
     /// The batch touched last stands last.
     private var batches: [Batch] = []
-    /// Batches touched one behind another, before the last one.
+    /// Batches touched one after another, before the last one.
     private var batchesInARow = 0
     /// Batches that the last pass read beside the one that was wanted.
     private var batchesAhead = 0
-    /// Number of the batch behind those.
+    /// Number of the batch after those.
     private var aheadEnd = 0
     /// What a row of this list weighs when it is read ahead, about; 0: none was read yet.
     private var rowWeight = 0
@@ -290,7 +290,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 
     // MARK: Reading ahead
 
-    /// A part of the list with a batch whose rows are not cached, and rows behind it, when it is
+    /// A part of the list with a batch whose rows are not cached, and rows after it, when it is
     /// the third in a row and more: one batch more at first, twice as many each time, at most twice
     /// what the row cache may keep.
     ///

@@ -11,7 +11,7 @@ public import VarveRecords
 extension ManagedObjectContext {
     /// The objects that a request asks for, as faults unless it says `returningFaults(false)`.
     ///
-    /// Faults cost no read. The first one that is filled reads those behind it in the list too, 128
+    /// Faults cost no read. The first one that is filled reads those after it in the list too, 128
     /// at most and no more than the row cache's budget holds.
     /// - Complexity: O(result) with an index that fits, else O(objects of the entity).
     /// - Throws: `unsupportedPredicate`, `unknownAttribute`, `invalidRequest`, `invalidCursor`,
@@ -62,7 +62,7 @@ extension ManagedObjectContext {
     }
 
     /// The list of a request, evaluated once; rows are read in batches of `size` when they are
-    /// touched. From the third batch in a row on, rows behind it come along as bytes: up to twice
+    /// touched. From the third batch in a row on, rows after it come along as bytes: up to twice
     /// what the row cache may keep (`ContainerOptions.unreferencedRowBytes`), shared by all lists
     /// of the container; in the view context at most 4,096 rows at a time.
     /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs
@@ -200,6 +200,6 @@ public struct FetchPage<Entity: ManagedObject> {
     /// The place of the first object: `before(page.first)` is the page in front. Nil: the page is
     /// empty.
     public let first: FetchCursor?
-    /// The place of the last object: `after(page.last)` is the page behind. Nil: the page is empty.
+    /// The place of the last object: `after(page.last)` is the page after. Nil: the page is empty.
     public let last: FetchCursor?
 }

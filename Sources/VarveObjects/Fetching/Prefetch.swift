@@ -7,7 +7,7 @@
 import VarveBase
 import VarveRecords
 
-/// One relationship to prefetch, and those behind it.
+/// One relationship to prefetch, and those after it.
 struct PrefetchNode {
     let slot: Int
     var children: [PrefetchNode] = []

@@ -3,7 +3,7 @@
 // Invariants
 // - The only code that knows what linking and deleting mean. A context that shows its edits, one
 //   that moves to a newer commit, and a save in its transaction all come through here.
-// - Both sides of a relationship agree behind each intent, if they did before.
+// - Both sides of a relationship agree after each intent, if they did before.
 // - An intent about an object that does not exist in this graph does nothing; one that leads to
 //   such an object leads nowhere, and that is noted.
 //
@@ -166,7 +166,7 @@ extension GraphState {
         }
     }
 
-    /// What others added since the app arranged the list comes behind it.
+    /// What others added since the app arranged the list comes after it.
     private func arrange(
         _ model: EntityModel,
         _ id: ObjectID,

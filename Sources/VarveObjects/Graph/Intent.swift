@@ -13,9 +13,9 @@ import VarveRecords
 
 /// Where a member of an ordered relationship goes.
 enum LinkPlace {
-    /// Behind all others.
+    /// After all others.
     case end
-    /// Behind the first and before the second, as they stood when the app said so; nil: none there.
+    /// After the first and before the second, as they stood when the app said so; nil: none there.
     case between(ObjectID?, ObjectID?)
 }
 

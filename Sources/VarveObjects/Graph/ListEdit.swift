@@ -123,7 +123,7 @@ final class ToManyEdit {
         forget()
     }
 
-    /// Whether exactly what was taken out was added again, behind all others.
+    /// Whether exactly what was taken out was added again, after all others.
     var isOnlyMoved: Bool {
         order == nil && moved > 0 && moved == removed.count && moved == additions.count
     }

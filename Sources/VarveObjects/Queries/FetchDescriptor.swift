@@ -16,7 +16,7 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     public private(set) var limit: Int?
     /// Leaves out so many at the beginning.
     public private(set) var offset = 0
-    /// Only what stands strictly behind this cursor's object.
+    /// Only what stands strictly after this cursor's object.
     public private(set) var afterCursor: FetchCursor?
     /// Only what stands strictly before this cursor's object.
     public private(set) var beforeCursor: FetchCursor?
@@ -75,7 +75,7 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
         return copy
     }
 
-    /// Only what stands strictly behind the cursor's object, whether or not it still exists.
+    /// Only what stands strictly after the cursor's object, whether or not it still exists.
     /// Nil: from the beginning.
     public func after(_ cursor: FetchCursor?) -> FetchDescriptor {
         var copy = self

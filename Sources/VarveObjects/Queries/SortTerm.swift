@@ -18,7 +18,7 @@ public struct SortTerm<Root: ManagedObject>: Hashable, Sendable {
 }
 
 extension Column where Value: FilterableValue {
-    /// Low values first. Nil stands before all, NaN behind all; texts go by their UTF-8 bytes.
+    /// Low values first. Nil stands before all, NaN after all; texts go by their UTF-8 bytes.
     public var ascending: SortTerm<Root> { SortTerm(definition.path, isDescending: false) }
     /// High values first.
     public var descending: SortTerm<Root> { SortTerm(definition.path, isDescending: true) }

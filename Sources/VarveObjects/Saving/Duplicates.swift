@@ -14,7 +14,7 @@ struct DuplicateFinder {
     let transaction: RecordTransaction
     let graph: TransactionGraph?
     private(set) var rulings: Rulings
-    /// Objects by the values that they will have behind this save, by index.
+    /// Objects by the values that they will have after this save, by index.
     private var holders: [TreeID: [[UInt8]: ObjectID]] = [:]
     /// Stored objects whose values in an index this save changes.
     private var movedAway: [TreeID: Set<ObjectID>] = [:]

@@ -3,7 +3,7 @@
 // Invariants
 // - Works with the writer lock held, so what it compares cannot change under it.
 // - Writes nothing. What a failed save leaves behind is only this planner.
-// - A row conflicts when the save would change or delete it and a commit behind the context's own
+// - A row conflicts when the save would change or delete it and a commit after the context's own
 //   changed it; an object that the app edited, also when it is gone.
 // - Where nobody saved since the context's commit, what the context shows is what is written.
 

@@ -11,7 +11,7 @@ enum LinkPositions {
     /// Beyond this all are numbered anew.
     private static let limit: Int64 = 1 << 60
 
-    /// A position behind the last one.
+    /// A position after the last one.
     static func behind(_ last: Int64?) -> Int64 {
         (last ?? 0).addingReportingOverflow(gap).partialValue
     }
@@ -26,7 +26,7 @@ enum LinkPositions {
         return isTooMuch || room > Int64(count) * Int64(count)
     }
 
-    /// A position behind `low` (nil: in front of all) for a new member, and those of the entries
+    /// A position after `low` (nil: in front of all) for a new member, and those of the entries
     /// that follow, so that it has room. Nil: all must be numbered anew.
     ///
     /// - Parameter following: as `entriesMakingRoom` finds them. The last one stays where it is,

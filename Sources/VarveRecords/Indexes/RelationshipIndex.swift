@@ -153,7 +153,7 @@ extension RecordReader {
         return try decoded(key, isOrdered: true).position
     }
 
-    /// The entries of an ordered list from right behind a position on (nil: from the first), until
+    /// The entries of an ordered list from right after a position on (nil: from the first), until
     /// one leaves enough room for those before it and `member`, or there are no more. `member`
     /// itself is not among them, unless it comes first: then that is its place.
     ///

@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Every relationship has an index for this: a to-one that of its column, links that of their far
-//   side, and the list behind an inverse that inverse's own column.
+//   side, and the list after an inverse that inverse's own column.
 
 public import VarveBase
 import VarveEngine

@@ -50,7 +50,7 @@ final class CompiledPath: Sendable {
         self.text = text
     }
 
-    /// The path as the object behind the first hop sees it.
+    /// The path as the object after the first hop sees it.
     var behindFirstHop: CompiledPath {
         CompiledPath(hops: Array(hops.dropFirst()), terminal: terminal, kind: kind, text: text)
     }

@@ -15,7 +15,7 @@ public struct CompiledSort: Sendable {
     }
 
     let terms: [Term]
-    /// Direction of the object ID behind the terms.
+    /// Direction of the object ID after the terms.
     let isTieDescending: Bool
 
     /// Ascending object ID.
@@ -26,7 +26,7 @@ public struct CompiledSort: Sendable {
         self.isTieDescending = isTieDescending
     }
 
-    /// Resolves the names of sort terms. Terms behind `.object` cannot matter and are left out.
+    /// Resolves the names of sort terms. Terms after `.object` cannot matter and are left out.
     ///
     /// Throws `unknownProperty`, or `invalidRequest` for blobs, whose content has no order.
     public init(

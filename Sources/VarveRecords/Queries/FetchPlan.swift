@@ -29,7 +29,7 @@ struct FetchPlan: Sendable {
     let isReversed: Bool
     /// Values in front of the sorted columns in each key of the index: fixed by equality.
     let fixedPrefix: [UInt8]
-    /// The sort terms, in step with the index's terms behind the fixed ones.
+    /// The sort terms, in step with the index's terms after the fixed ones.
     let steps: [OrderStep]
     /// Whether the index's keys say all that is left to test and to sort.
     var isCovered = false

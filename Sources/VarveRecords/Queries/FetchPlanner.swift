@@ -157,7 +157,7 @@ struct FetchPlanner<Source: RecordSource> {
 
     // MARK: Order
 
-    /// How an index delivers the order behind its fixed columns; nil when it does not.
+    /// How an index delivers the order after its fixed columns; nil when it does not.
     private func order(_ match: IndexMatch) -> (isReversed: Bool, steps: [OrderStep])? {
         let fixed = match.index.terms[..<match.prefixTerms].map(\.column)
         var rest = match.index.terms[match.prefixTerms...]

@@ -55,7 +55,7 @@ public struct RecordQuery: Hashable, Sendable {
     public var limit: Int?
     /// Leaves out so many at the beginning.
     public var offset: Int
-    /// Only what stands strictly behind this place.
+    /// Only what stands strictly after this place.
     public var after: KeysetPosition?
     /// Only what stands strictly before this place. With `limit`, the ones nearest to it, still in
     /// the query's order.

@@ -89,7 +89,7 @@ struct RecordReader<Source: RecordSource> {
         return upper - lower
     }
 
-    /// Positions of a range's first entry and of the one behind its last.
+    /// Positions of a range's first entry and of the one after its last.
     func bounds(
         _ tree: TreeID,
         _ range: KeyRange

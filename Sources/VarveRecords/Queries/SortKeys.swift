@@ -16,7 +16,7 @@ struct SortKeys {
         let object: ObjectID
     }
 
-    /// The keys, one behind the other.
+    /// The keys, one after the other.
     var bytes: [UInt8] = []
     private var entries: [Entry] = []
 

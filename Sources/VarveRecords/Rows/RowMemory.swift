@@ -1,4 +1,4 @@
-// FENCE: a row of the row cache in one piece of memory: what is known of it, and its bytes behind.
+// FENCE: a row of the row cache in one piece of memory: what is known of it, and its bytes after.
 //
 // Invariants
 // - The bytes are initialised when the row is made and never change; neither does the head, but for

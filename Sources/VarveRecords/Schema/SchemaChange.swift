@@ -54,7 +54,7 @@ struct SchemaChange {
             let both = trees.flatMap { [$0, TreeID($0.rawValue + 1)] }
             try transaction.rebuildIndexes(both, of: entity)
         }
-        // Behind the indexes, which it reads.
+        // After the indexes, which it reads.
         try NewInverses.fill(stored, resolution.record, transaction, counters)
         for (entity, attributes) in resolution.filledColumns.sorted(by: { $0.key < $1.key }) {
             for attribute in attributes { try fill(attribute, of: entity, transaction) }

@@ -2,8 +2,8 @@
 //
 // Invariants
 // - A block in the pool is nobody's; its first word leads to the next one of its class.
-// - A block of class c has `c * step` bytes; who gives one back names the size that he asked for,
-//   so that it comes back to its class.
+// - A block of class c has `c * step` bytes. A caller that gives one back names the size that it
+//   asked for, so that the block returns to its class.
 // - The pool holds at most `bytesMax` bytes. For what comes, blocks of all classes go in turn, so
 //   those that nobody asks for any more do not stay.
 //
@@ -70,7 +70,7 @@ enum NodeBlocks {
     deinit { for block in first { Self.free(block) } }
 
     /// Whether blocks of that size are pooled. None are under the address sanitizer, which then
-    /// sees what is used behind its end, or behind its time.
+    /// sees what is used after its end, or after its time.
     static func holds(_ byteCount: Int) -> Bool {
         #if VARVE_ADDRESS_SANITIZER
         false

@@ -103,7 +103,7 @@ extension NodeCache {
                 leaves[leaf.place] = result
             }
         }
-        // Behind the first that was too much, others may have been restored before that showed.
+        // After the first that was too much, others may have been restored before that showed.
         return leaves.prefix { $0 != nil }.compactMap(\.self)
     }
 

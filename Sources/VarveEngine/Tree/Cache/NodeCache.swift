@@ -12,13 +12,13 @@
 //
 // Who keeps a node alive, at each moment
 // - A changed node: its parent, or the root in a `TreeRoot`, by a reference. A published state owns
-//   its roots, a snapshot its state, a transaction its editors; who reads holds one of these. A
-//   published node never changes, so nothing below a root goes while the root is held.
+//   its roots, a snapshot its state, a transaction its editors; every reader holds one of these.
+//   A published node never changes, so nothing below a root goes while the root is held.
 // - A clean node: the table, by a reference of its own. Taken out of the table it goes to `limbo`,
 //   with that reference, and leaves it when no operation is running that began before it was taken
 //   out (`ReaderEpochs`). So inside an operation every node that the table showed can be read
-//   without a reference, and a reference can be taken; behind it, only what a reference was taken
-//   to.
+//   without a reference, and a reference can be taken. After the operation, only nodes to which a
+//   reference was taken can be read.
 // - A node on its way between two operations of a cursor: the cursor, by a reference.
 // The same holds for the table's own block when a larger one takes its place.
 
@@ -84,7 +84,7 @@ internal import VarveIO
     }
 
     deinit {
-        // Whoever reads holds the store, a thread that helps a scan included, so nobody does.
+        // Every reader holds the store, also a thread that helps a scan: so nobody reads now.
         cache.withLock { cache in
             budget.give(cache.bytes)
             budget.leaveLimbo(cache.limbo.bytes)
@@ -99,7 +99,7 @@ internal import VarveIO
     // MARK: Operations
 
     /// Runs `body` as one operation: the nodes that `find` and `borrow` hand out stay in memory
-    /// until it returns. It should not take long: what is evicted meanwhile is freed only behind
+    /// until it returns. It should not take long: what is evicted meanwhile is freed only after
     /// it.
     @inline(__always)
     func operation<R>(

@@ -53,7 +53,7 @@ enum LeafDecoding {
         let capacity = slots + bodyCount
         let block = unsafe TreeNode.block(capacity)
         let body = unsafe UnsafeMutableRawBufferPointer(start: block + slots, count: bodyCount)
-        // What lies behind the body is read with the last key's word, and masked out.
+        // What lies after the body is read with the last key's word, and masked out.
         unsafe (block + slots + bodyCount).storeBytes(of: 0, as: UInt64.self)
         var isRestored = true
         if isCompressed {
@@ -87,10 +87,10 @@ enum LeafDecoding {
     private struct Parts {
         var prefix = 0
         var prefixStart = 0
-        /// Key suffixes, one behind another.
+        /// Key suffixes, one after another.
         var keys = 0
         var keyBytes = 0
-        /// Values, one behind another.
+        /// Values, one after another.
         var values = 0
         var valueBytes = 0
         var hasLongKeys = false
@@ -184,7 +184,7 @@ enum LeafDecoding {
             let slot = unsafe block + index * TreeNode.slotSize
             let keyCount = Int(unsafe slot.load(fromByteOffset: 12, as: UInt32.self))
             let valueCount = Int(unsafe slot.load(fromByteOffset: 20, as: UInt32.self))
-            // 8 bytes behind the body are the block's own.
+            // 8 bytes after the body are the block's own.
             let word = UInt64(
                 bigEndian: unsafe body.loadUnaligned(fromByteOffset: keyAt, as: UInt64.self)
             )

@@ -5,7 +5,7 @@
 //   changed. Nobody keeps a view longer than the call that got it.
 // - Slots of 24 bytes grow from the front of the block, keys and values from the back.
 //   slot = first 8 key bytes, key offset (4), key length (4), value offset (4), value length (4)
-// - A key of up to 8 bytes stands in its slot alone, zeros behind it; a longer one also as a whole
+// - A key of up to 8 bytes stands in its slot alone, zeros after it; a longer one also as a whole
 //   at its offset. So object IDs need no search beyond the slots.
 // - Slots are strictly ascending by key (memcmp, shorter first).
 // - An inner node has one child per slot. Slot i's key is a lower bound of child i's keys and an
@@ -87,7 +87,7 @@ internal import VarveFormat
 
     // MARK: Keys
 
-    /// First 8 bytes of a key as a big-endian number, zeros behind a shorter key.
+    /// First 8 bytes of a key as a big-endian number, zeros after a shorter key.
     @inline(__always) static func head(of key: UnsafeRawBufferPointer) -> UInt64 {
         if key.count >= 8 {
             return UInt64(bigEndian: unsafe key.loadUnaligned(as: UInt64.self))
@@ -165,7 +165,7 @@ internal import VarveFormat
         let guess = wanted &- (unsafe head(0))
         if unsafe guess < UInt64(count), unsafe head(Int(guess)) == wanted {
             let index = Int(guess)
-            // Keys that are not 8 bytes long stand in front of, or behind, an equal head.
+            // Keys that are not 8 bytes long stand in front of, or after, an equal head.
             if unsafe keyLength(index) == 8 { return (index, true) }
         }
         var index = unsafe firstSlot(notBelow: wanted)

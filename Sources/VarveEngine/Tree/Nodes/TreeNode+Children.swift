@@ -22,7 +22,7 @@ extension TreeNode {
         }
         guard let target = unsafe target else { preconditionFailure("just allocated") }
         if let old = unsafe old {
-            // Behind the gap; inside one block the move overlaps, which `update` allows.
+            // After the gap; inside one block the move overlaps, which `update` allows.
             unsafe (target + index + gap).update(from: old + index, count: count - index)
             if unsafe old != target { unsafe old.deallocate() }
         }

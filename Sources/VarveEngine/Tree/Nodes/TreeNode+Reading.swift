@@ -34,7 +34,7 @@ extension TreeNode {
     func spans(_ object: ObjectID) -> Bool {
         guard count > 0 else { return false }
         let (first, last) = unsafe (view.head(0), view.head(count - 1))
-        // A key that no object has, of fewer bytes, has the head of one behind it.
+        // A key that no object has, of fewer bytes, has the head of one after it.
         return first <= object.rawValue
             && (object.rawValue < last || object.rawValue == last && keyCount(count - 1) >= 8)
     }

@@ -158,7 +158,7 @@ struct ChildPointer {
     var liveBytes: Int { unsafe live }
     /// What the node weighs against the split threshold, in bytes.
     var weight: Int { unsafe live + words.count * Self.slotSize }
-    /// Bytes of memory behind the node.
+    /// Bytes of memory after the node.
     var footprint: Int {
         let block = NodeBlocks.rounded(unsafe capacity + MemoryLayout<UInt64>.size)
         return unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 136
@@ -251,7 +251,7 @@ struct ChildPointer {
         unsafe live += size
     }
 
-    /// Puts a row behind the last entry; false when its ID is not above, or when the node would
+    /// Puts a row after the last entry; false when its ID is not above, or when the node would
     /// weigh more than `limit`.
     func appendRow(
         _ object: ObjectID,
@@ -367,7 +367,7 @@ struct ChildPointer {
         while count > index { remove(at: count - 1) }
     }
 
-    /// Copies entries of another node behind the last one.
+    /// Copies entries of another node after the last one.
     func appendEntries(of other: TreeNode, from first: Int, to last: Int) {
         precondition(first >= 0 && first <= last && last <= other.count && other !== self)
         for index in first..<last {

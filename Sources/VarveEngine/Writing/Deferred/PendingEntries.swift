@@ -13,7 +13,7 @@ internal import VarveFormat
 struct PendingEntries {
     /// 16 bytes an entry.
     private struct Entry {
-        /// The key's first 8 bytes, big-endian, zeros behind a shorter one.
+        /// The key's first 8 bytes, big-endian, zeros after a shorter one.
         var head: UInt64
         var start: UInt32
         var length: UInt16

@@ -137,7 +137,7 @@ struct SortedRunReader {
         throw Self.wrong()
     }
 
-    /// Reads the next chunk; false behind the last one.
+    /// Reads the next chunk; false after the last one.
     private mutating func fill() throws(EngineError) -> Bool {
         guard chunk < run.chunks.count else { return false }
         let expected = run.chunks[chunk]

@@ -2,12 +2,12 @@
 //
 // Invariants
 // - Changes of one object keep the order in which they came; those of different objects have none.
-// - Patches lie in one block, each behind a byte that says what the change is; where that byte
+// - Patches lie in one block, each after a byte that says what the change is; where that byte
 //   stands is the change's age.
 //
 // Why they wait: a program changes rows in an order of its own, and each would go down the tree
 // alone and restore the page of its leaf. In the order of IDs each leaf is come to once, and what
-// lies behind is finished: it can be written before the transaction ends.
+// lies after is finished: it can be written before the transaction ends.
 
 internal import VarveBase
 internal import VarveFormat
@@ -101,7 +101,7 @@ struct WaitingRows {
         return list
     }
 
-    /// The first change behind `index` that is of another entity or a higher object.
+    /// The first change after `index` that is of another entity or a higher object.
     func next(behind index: Int, above last: ObjectID) -> Int {
         let entity = changes[index].entity
         var next = index + 1
