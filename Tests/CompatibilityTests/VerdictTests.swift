@@ -305,7 +305,7 @@ private struct Situation {
                 } else if try observer.frame(at: FileOffset(UInt64(page))) != nil {
                     found = ["goes on at a multiple of 4,096"] + (settles ? ["settles"] : [])
                 } else if try observer.frame(at: FileOffset(UInt64(end))) != nil, !settles {
-                    found = ["goes on behind it"]
+                    found = ["goes on after it"]
                 }
                 #expect(try StoreObserver.open(place.url.path).verify(level: .full).isSound)
             } catch RecordError.engine(let error) {

@@ -228,7 +228,8 @@ public final class PersistentContainer: Sendable {
             observation = nil
         }
         // The view context holds its container: without it, neither is held by the other.
-        Task { @MainActor in storedViewContext = nil }
+        // The main actor may be busy, or never run at all: what waits for it holds nothing.
+        Task { @MainActor [weak self] in self?.storedViewContext = nil }
         try translating { () throws(RecordError) in try store.close() }
     }
 

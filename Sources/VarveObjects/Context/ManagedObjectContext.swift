@@ -58,6 +58,9 @@ public final class ManagedObjectContext {
     @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
     /// Grows whenever all edits are given up: an edit under way, whose observer did that, sees it.
     var withdrawals = 0
+    /// Observers that are being told, one inside another. They see edits, merges and saves half
+    /// done: an index need not agree with a list then.
+    var observersTold = 0
     /// Edits of relationships under way: what is done of them yet may look like nothing.
     var editsUnderWay = 0
     /// Marked as deleted; their rules have not run yet.

@@ -212,7 +212,14 @@ final class ObjectObservation {
 
     /// Announces a change of these slots; nil: of all that were read.
     func announce(_ object: any ManagedObject, _ slots: [Int]?, isBefore: Bool) {
-        for slot in slots ?? announcers.keys.sorted() { announcers[slot]?(object, isBefore) }
+        let context = object.storage.core.context
+        context?.observersTold += 1
+        defer { context?.observersTold -= 1 }
+        for slot in slots ?? announcers.keys.sorted() {
+            // Copied: an observer may read what was not read before, which adds an announcer.
+            let tell = announcers[slot]
+            tell?(object, isBefore)
+        }
     }
 }
 
