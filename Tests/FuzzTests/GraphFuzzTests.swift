@@ -34,6 +34,13 @@ import VarveTesting
         }
     }
 
+    /// Observers that go through lists, or read what nobody had read, in the middle of an edit.
+    @Test("Seeds that ended the program once", arguments: [500_420, 503_772, 514_496] as [UInt64])
+    func seedsThatEndedTheProgram(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(seed: seed, options: options, observes: observes)
+    }
+
     /// What this fuzzer is good for: each of these bugs is found within CI's runs.
     @Test("Planted bugs are found", arguments: PlantedObjectBug.allCases)
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {

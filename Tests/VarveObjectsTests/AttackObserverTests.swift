@@ -37,6 +37,54 @@ import VarveObjects
         )
     }
 
+    /// In the middle of an edit the index and a list need not agree, and a list must have as many
+    /// members as it says. The fuzzer's `seedsThatEndedTheProgram` are edits where it had not.
+    @MainActor @Test(arguments: [false, true])
+    func anObserverGoesThroughLists(savesBetween: Bool) throws {
+        let container = try graph()
+        let view = container.viewContext
+        let all = try nodes("a", "b", "c", "d", in: view)
+        func lists(_ node: Node) -> [ToMany<Node>] {
+            [
+                node.children, node.picks, node.playlist, node.left, node.right, node.chapters,
+                node.guarded,
+            ]
+        }
+        var runs = 0
+        func goThrough() {
+            runs += 1
+            for node in all where node.context != nil {
+                _ = (node.key, node.score, node.parent?.name)
+                for list in lists(node) {
+                    #expect(list.map(\.name).count == Array(list).count)
+                }
+            }
+        }
+        let edits: [() -> Void] = [
+            { all[0].children.append(all[1]) }, { all[2].children.append(all[1]) },
+            { all[1].parent = nil }, { all[0].left.append(contentsOf: all[1...3]) },
+            { all[0].left.replaceAll(with: [all[3], all[1]]) }, { all[0].right.append(all[1]) },
+            { all[0].guarded.append(all[1]) }, { all[2].guarded.append(all[1]) },
+            { all[3].chapters.append(all[1]) }, { all[0].chapters.insert(all[1], at: 0) },
+            { all[0].picks.append(contentsOf: all) }, { all[0].picks.removeAll() },
+            { all[1].guardian = nil }, { view.delete(all[3]) }, { view.rollback() },
+        ]
+        for edit in edits {
+            for node in all where node.context != nil {
+                before({ _ = node.name }) { goThrough() }
+                before({ _ = node.parent }) { goThrough() }
+                before({ _ = node.book }) { goThrough() }
+                before({ _ = node.guardian }) { goThrough() }
+                for list in lists(node) { before({ _ = Array(list) }) { goThrough() } }
+                before({ _ = node.children.count + node.left.count }) { goThrough() }
+            }
+            all[0].name += "x"
+            edit()
+            if savesBetween { try view.save() }
+        }
+        #expect(runs > 30)
+    }
+
     @MainActor @Test(arguments: ["rollback", "reset", "refresh", "advance", "delete"])
     func anObserverEditsWhileEditsAreDropped(_ way: String) throws {
         for what in ["first", "second", "new", "delete", "relate"] {

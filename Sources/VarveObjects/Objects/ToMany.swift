@@ -69,8 +69,8 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// How many members there are. Loads none of them.
     public var count: Int {
         if let known = read.ids { return known.count }
-        // What a deleted object's list shows depends on who holds what, and in the middle of an edit
-        // the count by the index may be another one: the list is read once.
+        // What a deleted object's list shows depends on who holds what. In the middle of an edit
+        // the count by the index may be another one. So the list is read once.
         if !owner.storage.state.isDisjoint(with: [.deleted, .gone]) { return members.count }
         if let context, context.observersTold > 0 { return members.count }
         read.told = reading(0) { context throws(StoreError) in
