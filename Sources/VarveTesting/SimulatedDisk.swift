@@ -6,6 +6,7 @@
 // - Nothing here depends on the clock or on the order of a dictionary.
 
 internal import Synchronization
+internal import VarveBase
 public import VarveEngine
 public import VarveIO
 
@@ -127,7 +128,10 @@ public final class SimulatedDisk: Sendable {
     let core: Mutex<Core>
 
     /// A disk with these contents; an empty one without.
-    public init(_ state: State = State()) { core = Mutex(Core(state: state)) }
+    public init(_ state: State = State()) {
+        core = Mutex(Core(state: state))
+        Invariants.checkFromNowOn()
+    }
 
     /// The directory that stores lie in.
     public var root: any StoreDirectory { SimulatedDirectory(disk: self, path: "") }

@@ -11,12 +11,12 @@
 import Foundation
 import Synchronization
 package import Testing
+import VarveBase
 package import VarveEngine
 import VarveIO
 import VarveInspection
 
 #if VARVE_THREAD_SANITIZER
-import VarveBase
 /// In the whole module: the thread sanitizer sees nothing of the other one.
 typealias Mutex = TracedMutex
 #endif
@@ -51,7 +51,10 @@ package final class StoreReferee: OpeningWitness {
     private let rules: RefereeRules
     private let state = Mutex(State())
 
-    package init(_ rules: RefereeRules) { self.rules = rules }
+    package init(_ rules: RefereeRules) {
+        self.rules = rules
+        Invariants.checkFromNowOn()
+    }
 
     package func opened(_ location: StoreLocation) {
         guard case .directory(let directory, let name) = location else { return }

@@ -113,6 +113,8 @@ struct PageWriter {
         }
         let encoding = encoding(tree, log.seed)
         if node.isLeaf { return try append(encoding.leaf(node), to: &log) }
+        // Here with its changed children; its page names them by their places.
+        if Invariants.areChecked { node.check() }
         let clean = TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0)
         var leaves = level == 1 ? encodeChangedLeaves(of: node, encoding)[...] : []
         for index in clean.children.indices {

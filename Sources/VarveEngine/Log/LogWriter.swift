@@ -318,6 +318,7 @@ struct LogWriter {
         bufferStart = now.end
         holdsBody = false
         handed = now
+        if Invariants.areChecked { check() }
         return result
     }
 
@@ -378,6 +379,7 @@ struct LogWriter {
         try progress.sync(file)
         counters.syncs.add(1, ordering: .relaxed)
         progress.raise(to: handed.end)
+        if Invariants.areChecked { check() }
     }
 
     // MARK: What stands there
@@ -434,10 +436,44 @@ struct LogWriter {
             now = handed
             holdsBody = false
         }
+        if Invariants.areChecked { check() }
     }
 
     /// Gives up everything that was not handed over.
     mutating func rollbackToHanded() { rollback(to: handed) }
+
+    private func offset(inBuffer position: Int) -> FileOffset {
+        FileOffset(bufferStart.rawValue + UInt64(position))
+    }
+
+    /// Traps where the writer is not what its invariants say.
+    /// - Complexity: O(commits in the buffer).
+    func check() {
+        precondition(
+            start <= handed.end && durableEnd <= handed.end && handed.end <= now.end,
+            "bytes are durable after they are handed over, and that after they are appended"
+        )
+        precondition(
+            bufferStart == handed.end && offset(inBuffer: buffer.count) == now.end,
+            "the buffer holds what is not handed over"
+        )
+        precondition(now.end.rawValue % 8 == 0, "frames begin at multiples of 8")
+        precondition(
+            now.lastCommit <= now.lastCommitEnd && now.lastCommitEnd <= now.bodyStart
+                && handed.bodyStart <= now.bodyStart && now.bodyStart <= now.end,
+            "a body begins after the newest commit"
+        )
+        precondition(now.checkpoint <= now.end, "a checkpoint is in the log")
+        var last = bufferStart
+        for (position, placed, after) in unsealed {
+            precondition(
+                last <= placed.offset && placed.offset == offset(inBuffer: position)
+                    && placed.end == after.end && after.end <= now.end,
+                "commits in the buffer follow each other"
+            )
+            last = placed.end
+        }
+    }
 
     /// Cuts unused zeros off, at a clean close.
     mutating func cutZeros() throws(IOError) {

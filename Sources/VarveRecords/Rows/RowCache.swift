@@ -252,6 +252,7 @@ public final class RowCache: Sendable {
             } else {
                 state.publish(commit.rawValue, changed: changed)
             }
+            if Invariants.areChecked { state.checkIfDue() }
         }
     }
 }

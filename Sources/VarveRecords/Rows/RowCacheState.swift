@@ -44,6 +44,10 @@ struct RowCacheState {
     /// Changes after this commit are all in `recent`.
     private var knownSince: UInt64
     private var recent: [ObjectID: UInt64] = [:]
+    /// What `checkIfDue` had counted at the last check.
+    private var checked = 0
+    /// Commits that it knows of.
+    private var commits = 0
 
     init(budget: Int, published: CommitNumber) {
         self.budget = budget
@@ -383,5 +387,81 @@ struct RowCacheState {
         }
         slots[Int(index)].warmer = Self.none
         slots[Int(index)].colder = Self.none
+    }
+
+    // MARK: Invariants
+
+    /// Checks after as many new rows and commits as there are slots: each pays for one slot.
+    mutating func checkIfDue() {
+        commits += 1
+        let changes = statistics.rows + statistics.evictions + commits
+        if changes - checked < slots.count { return }
+        checked = changes
+        check()
+    }
+
+    /// Traps where the tables are not what their invariants say.
+    /// - Complexity: O(slots).
+    func check() {
+        var found = RowCacheStatistics()
+        var hasNewer = [Bool](repeating: false, count: slots.count)
+        for (index, slot) in slots.enumerated() {
+            guard let row = slot.row else { continue }
+            precondition(
+                slot.id == row.id && slot.version == row.version.rawValue && slot.cost == row.cost
+                    && Int(row.place) == index,
+                "a slot says what its row says"
+            )
+            precondition(slot.version <= slot.until, "a row ends after its beginning")
+            found.rows += 1
+            found.bytes += slot.cost
+            if slot.pins > 0 {
+                found.pinnedRows += 1
+                found.pinnedBytes += slot.cost
+            }
+            if slot.older == Self.none { continue }
+            let older = slots[Int(slot.older)]
+            precondition(
+                older.row != nil && older.id == slot.id && older.version < slot.version
+                    && older.until <= slot.version && !hasNewer[Int(slot.older)],
+                "versions of an object follow each other"
+            )
+            hasNewer[Int(slot.older)] = true
+        }
+        for (index, slot) in slots.enumerated() where slot.row != nil {
+            let isNewest = Int(heads[slot.id].newest) == index
+            precondition(isNewest != hasNewer[index], "an object leads to its newest row")
+        }
+        precondition(
+            found.rows == statistics.rows && found.bytes == statistics.bytes
+                && found.pinnedRows == statistics.pinnedRows
+                && found.pinnedBytes == statistics.pinnedBytes,
+            "rows and their bytes are counted"
+        )
+        precondition(found.bytes - found.pinnedBytes <= budget, "rows without pins fit the budget")
+        precondition(statistics.registeredObjects <= heads.count, "a registered object has a head")
+        checkLists(used: found.rows, unpinned: found.rows - found.pinnedRows)
+    }
+
+    /// The list of use and the free slots: together with the pinned ones they are all.
+    private func checkLists(used: Int, unpinned: Int) {
+        var (index, last, length) = (warmest, Self.none, 0)
+        while index != Self.none {
+            let slot = slots[Int(index)]
+            length += 1
+            precondition(
+                slot.row != nil && slot.pins == 0 && slot.warmer == last && length <= unpinned,
+                "rows without pins are in the list of use once"
+            )
+            (last, index) = (index, slot.colder)
+        }
+        precondition(last == coldest && length == unpinned, "the list of use has both its ends")
+        (index, length) = (free, 0)
+        while index != Self.none, length <= slots.count {
+            precondition(slots[Int(index)].row == nil, "a free slot has no row")
+            length += 1
+            index = slots[Int(index)].older
+        }
+        precondition(used + length == slots.count, "a slot is used or free")
     }
 }

@@ -39,6 +39,8 @@ internal import VarveIO
         /// Leaves that were passed while there was no room.
         var passed = 0
         var limbo = Limbo()
+        /// Nodes that came since the last check.
+        var unchecked = 0
     }
 
     /// What is out of the table and may still be read, oldest first.
@@ -240,7 +242,9 @@ internal import VarveIO
             budget.take(node.footprint)
             if 2 * cache.count > cache.table.capacity { grow(&cache) }
             evicted += evictToBudget(&cache)
-            return unsafe (mine, evicted, reclaim(&cache))
+            let dead = reclaim(&cache)
+            checkIfDue(&cache)
+            return unsafe (mine, evicted, dead)
         }
         // Outside the lock: freeing takes time.
         Self.free(dead)
@@ -294,6 +298,7 @@ internal import VarveIO
             return reclaim(&cache)
         }
         Self.free(dead)
+        if Invariants.areChecked { check() }
     }
 
     /// Twice the buckets. Readers of the old table go on with it until they leave.
@@ -353,6 +358,51 @@ internal import VarveIO
             case .table(let table): table.deallocate()
             }
         }
+    }
+
+    // MARK: Invariants
+
+    /// After as many nodes as the table has entries: so a node that comes pays for one entry.
+    private func checkIfDue(_ cache: inout Cache) {
+        guard Invariants.areChecked else { return }
+        cache.unchecked += 1
+        if cache.unchecked < cache.table.capacity { return }
+        cache.unchecked = 0
+        check(cache)
+    }
+
+    /// Traps where the cache is not what its invariants say.
+    /// - Complexity: O(entries).
+    func check() { cache.withLock { check($0) } }
+
+    private func check(_ cache: borrowing Cache) {
+        let (shown, limbo) = (cache.table, cache.limbo)
+        precondition(table.load(ordering: .relaxed) == shown.address, "readers use this table")
+        var (count, bytes) = (0, 0)
+        for entry in 0..<shown.capacity {
+            guard let held = unsafe shown.node(at: entry) else { continue }
+            let node = unsafe held.takeUnretainedValue()
+            count += 1
+            bytes += node.footprint
+            precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
+            let found = unsafe NodeTable.find(node.place, in: shown.address)
+            precondition(unsafe found?.toOpaque() == held.toOpaque(), "a node is at its place")
+        }
+        precondition(count == cache.count && 2 * count <= shown.capacity, "entries are counted")
+        precondition(bytes == cache.bytes, "bytes of cached nodes are counted")
+        precondition(bytes <= budget.usedBytes, "the budget knows the bytes of cached nodes")
+        var waiting = 0
+        for (index, thing) in limbo.things.enumerated() {
+            waiting += thing.bytes
+            precondition(
+                index == 0 || limbo.things[index - 1].epoch <= thing.epoch,
+                "what is out of the table waits in order"
+            )
+        }
+        precondition(
+            waiting == limbo.bytes && waiting <= budget.limboBytes,
+            "bytes out of the table are counted"
+        )
     }
 
     private func decode(

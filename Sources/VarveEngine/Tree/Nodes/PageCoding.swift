@@ -16,8 +16,10 @@ enum PageCoding {
         tree: TreeID,
         level: Int
     ) throws(FormatError) -> TreeNode {
-        if level == 0, let leaf = LeafDecoding.leaf(frame, tree: tree) { return leaf }
-        return try carefulNode(frame, tree: tree, level: level)
+        let leaf = level == 0 ? LeafDecoding.leaf(frame, tree: tree) : nil
+        let node = if let leaf { leaf } else { try carefulNode(frame, tree: tree, level: level) }
+        if Invariants.areChecked { node.check() }
+        return node
     }
 
     /// The same, step by step: what inner nodes take, and pages with something wrong, to say what.
@@ -123,6 +125,7 @@ enum PageCoding {
         tree: TreeID,
         commit: CommitNumber
     ) -> (front: [UInt8], body: [UInt8]) {
+        if Invariants.areChecked { node.check() }
         let header = PageHeader(
             tree: tree,
             level: UInt8(node.level),

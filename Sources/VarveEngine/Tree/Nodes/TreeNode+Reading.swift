@@ -238,3 +238,52 @@ extension TreeNode {
         for index in 0..<count { unsafe bytes.append(contentsOf: view.valueBytes(index)) }
     }
 }
+
+extension TreeNode {
+    // MARK: Invariants
+
+    /// Traps where the node is not what `NodeView` and this file say of every node, whatever the
+    /// bytes were that it was made of.
+    /// - Complexity: O(bytes of keys + children).
+    func check() {
+        precondition(
+            unsafe count * Self.slotSize <= heapStart && heapStart <= capacity,
+            "slots end before keys and values"
+        )
+        var bytes = 0
+        for index in 0..<count {
+            let key = unsafe view.keyBytes(index)
+            let value = unsafe view.valueBytes(index)
+            let isLong = key.count > Self.slotKeyMax
+            precondition(
+                unsafe holds(value) && (!isLong || holds(key)),
+                "keys and values lie in the node's block"
+            )
+            bytes += value.count + (isLong ? key.count : 0)
+            precondition(
+                unsafe view.head(index) == NodeView.head(of: key),
+                "a slot begins with its key"
+            )
+            precondition(
+                index == 0 || compareKey(index - 1, with: self, at: index) < 0,
+                "keys of a node ascend"
+            )
+        }
+        precondition(bytes == liveBytes, "a node knows the bytes of its keys and values")
+        precondition(children.count == (isLeaf ? 0 : count), "an entry of an inner node is a child")
+        for child in children {
+            precondition(child.node != nil || child.address != nil, "a child is somewhere")
+            guard let node = child.node else { continue }
+            precondition(node.level == level - 1, "a child is one level below its parent")
+            precondition(node.rows == child.rows, "a parent knows the rows below its children")
+        }
+    }
+
+    /// Whether bytes are none, or lie where keys and values do.
+    private func holds(_ part: UnsafeRawBufferPointer) -> Bool {
+        guard part.count > 0, let first = part.baseAddress else { return true }
+        // Not read: what is elsewhere may be nobody's.
+        let start = unsafe UnsafeRawPointer(view.base).distance(to: first)
+        return unsafe start >= heapStart && start + part.count <= capacity
+    }
+}

@@ -42,8 +42,8 @@ struct ChildPointer {
     private let used = Atomic<Bool>(false)
     /// The transaction that made this node, or `cleanStamp` for a node decoded from the file.
     let stamp: UInt64
-    @exclusivity(unchecked) private var capacity: Int
-    @exclusivity(unchecked) private var heapStart: Int
+    @exclusivity(unchecked) private(set) var capacity: Int
+    @exclusivity(unchecked) private(set) var heapStart: Int
     @exclusivity(unchecked) private var live = 0
     @exclusivity(unchecked) var childCapacity = 0
 
