@@ -100,12 +100,12 @@ public final class Snapshot: Sendable {
 
     /// Rows of ascending object IDs in one pass; neighbours share a leaf.
     ///
-    /// `body` gets the position in `objects` and the row, or nil where there is none.
+    /// `body` gets the position in `objects` and the row; positions without one are left out.
     /// - Complexity: O(IDs + leaves touched x depth).
     public func rows(
         _ tree: TreeID,
         _ objects: [ObjectID],
-        _ body: (Int, StoredRow?) -> Void
+        _ body: (Int, StoredRow) -> Void
     ) throws(EngineError) {
         try self.tree(tree).rows(objects, body)
     }

@@ -312,15 +312,11 @@ struct Tree: Sendable {
     /// One row, copied, or nil.
     /// - Complexity: O(log n).
     func row(_ object: ObjectID) throws(EngineError) -> StoredRow? {
-        let pointer = unsafe pointer
-        if unsafe pointer.isEmpty { return nil }
-        return try loader.operation { () throws(EngineError) -> StoredRow? in
-            guard let leaf = unsafe try loader.leaf(pointer, object: object) else { return nil }
-            let (index, isEqual) = unsafe leaf.lowerBound(object: object)
-            guard isEqual else { return nil }
-            guard let (version, bytes) = unsafe leaf.row(index) else { throw Self.noVersion(id) }
-            return unsafe StoredRow(version: version, bytes: [UInt8](bytes))
+        var found: StoredRow?
+        _ = unsafe try loader.visit(pointer, object, reads: true) { version, row in
+            found = StoredRow(version: version, bytes: ByteReader.copy(row, 0..<row.count))
         }
+        return found
     }
 
     /// Brings the leaf of an object into memory. Its last object; nil where there is none.
@@ -374,43 +370,20 @@ struct Tree: Sendable {
     }
 
     /// Rows of ascending object IDs, copied, in one pass: IDs of one leaf share its descent.
+    /// Positions without a row are left out. `body` changes no node.
     ///
     /// - Complexity: O(ids + leaves touched x depth).
     func rows(
         _ objects: [ObjectID],
-        _ body: (Int, StoredRow?) -> Void
+        _ body: (Int, StoredRow) -> Void
     ) throws(EngineError) {
-        var leaf: TreeNode?
-        for position in objects.indices {
-            let object = objects[position]
-            if position > 0 {
-                precondition(objects[position - 1] <= object, "object IDs must ascend")
-            }
-            if let node = leaf, node.count > 0, let last = node.trailingObjectID(node.count - 1),
-                object <= last
-            {
-                body(position, try row(object, in: node))
-                continue
-            }
-            leaf = try self.leaf(object)
+        unsafe try loader.visit(pointer, objects, passes: false) { position, version, row in
             body(
                 position,
-                try leaf.map { node throws(EngineError) in try row(object, in: node) } ?? nil
+                StoredRow(version: version, bytes: ByteReader.copy(row, 0..<row.count))
             )
+            return true
         }
-    }
-
-    private func leaf(_ object: ObjectID) throws(EngineError) -> TreeNode? {
-        guard var node = try rootNode() else { return nil }
-        while !node.isLeaf { node = try child(of: node, at: node.childIndex(object: object)) }
-        return node
-    }
-
-    private func row(_ object: ObjectID, in leaf: TreeNode) throws(EngineError) -> StoredRow? {
-        let (index, isEqual) = leaf.lowerBound(object: object)
-        guard isEqual else { return nil }
-        guard let row = leaf.row(index) else { throw Self.noVersion(id) }
-        return row
     }
 
     /// Number of entries whose key is below `key`.

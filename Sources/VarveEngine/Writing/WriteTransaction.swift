@@ -88,11 +88,12 @@ public final class WriteTransaction {
         }
     }
 
-    /// Rows of ascending object IDs in one pass. - Complexity: O(IDs + leaves touched x depth).
+    /// Rows of ascending object IDs in one pass, but for missing ones. `body` changes nothing.
+    /// - Complexity: O(IDs + leaves touched x depth).
     public func rows(
         _ tree: TreeID,
         _ objects: [ObjectID],
-        _ body: (Int, StoredRow?) -> Void
+        _ body: (Int, StoredRow) -> Void
     ) throws(EngineError) {
         try settled(tree).rows(objects, body)
     }

@@ -42,26 +42,12 @@ extension PlanExecutor {
         let residual = plan.residual
         var count = 0
         defer { reader.counters.entriesScanned.count(count) }
-        for range in ranges {
-            var cursor = try reader.cursor(index.tree)
-            var more = try reader.engine { () throws(EngineError) in
-                try Self.seek(&cursor, range, nil, goesBack)
-            }
-            while more {
-                if goesBack {
-                    if cursor.compareKey(with: range.lower) < 0 { break }
-                } else if let upper = range.upper, cursor.compareKey(with: upper) >= 0 {
-                    break
-                }
-                count += 1
-                let id = try reader.engine { () throws(EngineError) in try cursor.trailingObjectID()
-                }
-                let row = KeyRow(objectID: id, key: cursor.key, terms: index.terms)
-                if try residual?.matches(row, resolver) ?? true, try !body(row) { return }
-                more = try reader.engine { () throws(EngineError) in
-                    goesBack ? try cursor.previous() : try cursor.next()
-                }
-            }
+        try eachEntry(index.tree, ranges, goesBack: goesBack) { (cursor) throws(RecordError) in
+            count += 1
+            let id = try reader.engine { () throws(EngineError) in try cursor.trailingObjectID() }
+            let row = KeyRow(objectID: id, key: cursor.key, terms: index.terms)
+            guard try residual?.matches(row, resolver) ?? true else { return true }
+            return try body(row)
         }
     }
 }

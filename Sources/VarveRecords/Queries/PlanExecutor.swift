@@ -50,7 +50,7 @@ struct PlanExecutor<Source: RecordSource> {
         if case .rows = plan.access, let residual = plan.residual,
             let test = InPlaceTest(residual, plan.entity)
         {
-            try eachPassing(test, KeyRange(prefix: []), goesBack: false) { _, _ in
+            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) { _, _ in
                 count += 1
                 return true
             }
@@ -78,16 +78,31 @@ struct PlanExecutor<Source: RecordSource> {
         var ranges = try clip(ranges, window)
         if goesBack { ranges.reverse() }
         var result: [ObjectID] = []
-        if let residual = plan.residual, case .rows = plan.access {
-            for range in ranges { try scanRows(range, residual, window, goesBack, &result) }
-        } else if plan.isCovered, case .index(let index, _) = plan.access {
-            var skip = window.offset
-            try eachCovered(index, ranges, goesBack: goesBack) { row in
-                if skip > 0 { skip -= 1 } else { result.append(row.objectID) }
-                return result.count != window.limit
+        var skip = window.offset
+        func take(_ id: ObjectID) -> Bool {
+            if skip > 0 { skip -= 1 } else { result.append(id) }
+            return result.count != window.limit
+        }
+        if plan.isCovered, case .index(let index, _) = plan.access {
+            try eachCovered(index, ranges, goesBack: goesBack) { row in take(row.objectID) }
+        } else if let residual = plan.residual, case .rows = plan.access {
+            if let test = InPlaceTest(residual, plan.entity) {
+                try eachPassing(test, ranges, goesBack: goesBack) { id, _ in take(id) }
+            } else {
+                let origin = RowOrigin(reader.source, plan.entity)
+                let resolver = SourceResolver(reader)
+                try eachRow(ranges, goesBack: goesBack) { (id, bytes) throws(RecordError) in
+                    try !residual.matches(SourceRow(origin, id, bytes), resolver) || take(id)
+                }
             }
         } else if let residual = plan.residual {
-            try scanTesting(tree, ranges, residual, window, goesBack, &result)
+            let resolver = SourceResolver(reader)
+            let batch = window.limit == nil ? 1_024 : 64
+            try eachBatch(tree, ranges, goesBack: goesBack, of: batch, upTo: 1_024) {
+                (ids) throws(RecordError) in
+                for id in try matching(ids, residual, resolver) where !take(id) { return false }
+                return true
+            }
         } else {
             try scanTaking(tree, ranges, window, goesBack, &result)
         }
@@ -157,7 +172,7 @@ struct PlanExecutor<Source: RecordSource> {
         }
     }
 
-    static func seek(
+    private static func seek(
         _ cursor: inout TreeCursor,
         _ range: KeyRange,
         _ position: UInt64?,
@@ -172,67 +187,83 @@ struct PlanExecutor<Source: RecordSource> {
         return try cursor.seek(before: upper)
     }
 
-    /// Walks over the rows themselves and keeps those that pass.
-    private func scanRows(
-        _ range: KeyRange,
-        _ residual: PredicateNode,
-        _ window: FetchWindow,
-        _ goesBack: Bool,
-        _ result: inout [ObjectID]
+    // MARK: Going through ranges of a tree
+
+    private enum ScanStep { case goesOn, rangeEnds, isEnough }
+
+    /// The loop of every scan: `step` gets a cursor on an entry and the key that ends the range. It
+    /// takes what it wants and moves on.
+    private func scanRanges(
+        _ tree: TreeID,
+        _ ranges: [KeyRange],
+        goesBack: Bool,
+        _ step: (inout TreeCursor, [UInt8]?) throws(RecordError) -> ScanStep
     ) throws(RecordError) {
-        var skip = window.offset
-        if let test = InPlaceTest(residual, plan.entity) {
-            var found: [ObjectID] = []
-            try eachPassing(test, range, goesBack: goesBack) { id, _ in
-                if skip > 0 { skip -= 1 } else { found.append(id) }
-                return found.count != window.limit
+        for range in ranges {
+            var cursor = try reader.cursor(tree)
+            _ = try reader.engine { () throws(EngineError) in
+                try Self.seek(&cursor, range, nil, goesBack)
             }
-            result += found
-            return
+            let end = goesBack ? range.lower : range.upper
+            steps: while cursor.isValid {
+                switch try step(&cursor, end) {
+                case .goesOn: break
+                case .rangeEnds: break steps
+                case .isEnough: return
+                }
+            }
         }
-        let resolver = SourceResolver(reader)
-        let origin = RowOrigin(reader.source, plan.entity)
-        var cursor = try reader.cursor(plan.entity.tree)
+    }
+
+    /// Calls `body`, which does not move the cursor, at each entry until it says false.
+    func eachEntry(
+        _ tree: TreeID,
+        _ ranges: [KeyRange],
+        goesBack: Bool,
+        _ body: (inout TreeCursor) throws(RecordError) -> Bool
+    ) throws(RecordError) {
+        try scanRanges(tree, ranges, goesBack: goesBack) { (cursor, end) throws(RecordError) in
+            if let end {
+                let order = cursor.compareKey(with: end)
+                if goesBack ? order < 0 : order >= 0 { return .rangeEnds }
+            }
+            guard try body(&cursor) else { return .isEnough }
+            _ = try reader.engine { () throws(EngineError) in
+                goesBack ? try cursor.previous() : try cursor.next()
+            }
+            return .goesOn
+        }
+    }
+
+    /// Calls `body` with a copy of each row of the entity until it says false.
+    private func eachRow(
+        _ ranges: [KeyRange],
+        goesBack: Bool,
+        _ body: (ObjectID, [UInt8]) throws(RecordError) -> Bool
+    ) throws(RecordError) {
         var count = 0
         defer { reader.counters.rowsScanned.count(count) }
-        var more = try reader.engine { () throws(EngineError) in
-            try Self.seek(&cursor, range, nil, goesBack)
-        }
-        while more {
-            if goesBack {
-                if cursor.compareKey(with: range.lower) < 0 { return }
-            } else if let upper = range.upper, cursor.compareKey(with: upper) >= 0 {
-                return
-            }
+        try eachEntry(plan.entity.tree, ranges, goesBack: goesBack) {
+            (cursor) throws(RecordError) in
             count += 1
             let (id, row) = try reader.engine { () throws(EngineError) in
                 (try cursor.trailingObjectID(), try cursor.row())
             }
-            if try residual.matches(SourceRow(origin, id, row.bytes), resolver) {
-                if skip > 0 {
-                    skip -= 1
-                } else {
-                    result.append(id)
-                    if result.count == window.limit { return }
-                }
-            }
-            more = try reader.engine { () throws(EngineError) in
-                goesBack ? try cursor.previous() : try cursor.next()
-            }
+            return try body(id, row.bytes)
         }
     }
 
     /// Calls `body` with each row that passes, read where its leaf holds it, until it says false.
     private func eachPassing(
         _ test: InPlaceTest,
-        _ range: KeyRange,
+        _ ranges: [KeyRange],
         goesBack: Bool,
         _ body: (ObjectID, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
         let origin = RowOrigin(reader.source, plan.entity)
         let resolver = SourceResolver(reader)
-        var failure: RecordError?
         var count = 0
+        defer { reader.counters.rowsScanned.count(count) }
         func visit(_ id: ObjectID, _ row: Span<UInt8>) throws(RecordError) -> Bool {
             let layout: RowLayout
             do throws(FormatError) { layout = try RowLayout(row) } catch { throw .format(error) }
@@ -243,66 +274,45 @@ struct PlanExecutor<Source: RecordSource> {
             }
             return passes == true ? try body(id, row) : true
         }
-        try reader.engine { () throws(EngineError) in
-            var cursor = try reader.source.cursor(plan.entity.tree)
-            guard try Self.seek(&cursor, range, nil, goesBack) else { return }
-            try cursor.visitRows(
-                isForward: !goesBack,
-                end: goesBack ? range.lower : range.upper
-            ) { id, _, row in
-                count += 1
-                do throws(RecordError) {
-                    return try visit(id, row)
-                } catch {
-                    failure = error
-                    return false
+        try scanRanges(plan.entity.tree, ranges, goesBack: goesBack) {
+            (cursor, end) throws(RecordError) in
+            var outcome = Result<Bool, RecordError>.success(true)
+            try reader.engine { () throws(EngineError) in
+                try cursor.visitRows(isForward: !goesBack, end: end) { id, _, row in
+                    count += 1
+                    do throws(RecordError) {
+                        let goesOn = try visit(id, row)
+                        if !goesOn { outcome = .success(false) }
+                        return goesOn
+                    } catch {
+                        outcome = .failure(error)
+                        return false
+                    }
                 }
             }
+            return try outcome.get() ? .rangeEnds : .isEnough
         }
-        reader.counters.rowsScanned.count(count)
-        if let failure { throw failure }
     }
 
-    /// Takes IDs in growing batches, reads their rows and keeps those that pass.
-    private func scanTesting(
+    /// Calls `body` with the objects of the entries, `first` of them, then twice as many each time
+    /// up to `most`, until it says false.
+    private func eachBatch(
         _ tree: TreeID,
         _ ranges: [KeyRange],
-        _ residual: PredicateNode,
-        _ window: FetchWindow,
-        _ goesBack: Bool,
-        _ result: inout [ObjectID]
+        goesBack: Bool,
+        of first: Int,
+        upTo most: Int,
+        _ body: ([ObjectID]) throws(RecordError) -> Bool
     ) throws(RecordError) {
-        let resolver = SourceResolver(reader)
-        var skip = window.offset
-        let limit = window.limit ?? Int.max
-        var batch = window.limit == nil ? 1_024 : 64
-        for range in ranges {
-            var cursor = try reader.cursor(tree)
-            var more = try reader.engine { () throws(EngineError) in
-                try Self.seek(&cursor, range, nil, goesBack)
+        var size = first
+        try scanRanges(tree, ranges, goesBack: goesBack) { (cursor, end) throws(RecordError) in
+            var ids: [ObjectID] = []
+            let taken = try reader.engine { () throws(EngineError) in
+                try cursor.takeObjectIDs(limit: size, isForward: !goesBack, end: end, into: &ids)
             }
-            while more {
-                var ids: [ObjectID] = []
-                let taken = try reader.engine { () throws(EngineError) in
-                    try cursor.takeObjectIDs(
-                        limit: batch,
-                        isForward: !goesBack,
-                        end: goesBack ? range.lower : range.upper,
-                        into: &ids
-                    )
-                }
-                reader.counters.entriesScanned.count(taken)
-                more = taken == batch && cursor.isValid
-                batch = min(batch * 2, 1_024)
-                for id in try matching(ids, residual, resolver) {
-                    if skip > 0 {
-                        skip -= 1
-                        continue
-                    }
-                    result.append(id)
-                    if result.count == limit { return }
-                }
-            }
+            reader.counters.entriesScanned.count(taken)
+            size = min(size * 2, most)
+            return try body(ids) ? .goesOn : .isEnough
         }
     }
 
@@ -376,7 +386,7 @@ struct PlanExecutor<Source: RecordSource> {
         case .rows:
             if let residual, let test = InPlaceTest(residual, plan.entity) {
                 // Only rows that pass are copied.
-                try eachPassing(test, KeyRange(prefix: []), goesBack: false) {
+                try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) {
                     (id, row) throws(RecordError) in
                     let bytes = ByteReader.copy(row, 0..<row.count)
                     try body(SourceRow(origin, id, bytes))
@@ -384,54 +394,18 @@ struct PlanExecutor<Source: RecordSource> {
                 }
                 return
             }
-            try eachRow(test)
+            try eachRow([KeyRange(prefix: [])], goesBack: false) {
+                (id, bytes) throws(RecordError) in
+                try test(id, bytes)
+                return true
+            }
         case .index(let index, let ranges):
-            for range in ranges { try eachPage(index, range, testAll) }
-        }
-    }
-
-    /// Every row of the entity.
-    private func eachRow(
-        _ body: (ObjectID, [UInt8]) throws(RecordError) -> Void
-    ) throws(RecordError) {
-        var cursor = try reader.cursor(plan.entity.tree)
-        var more = try reader.engine { () throws(EngineError) in try cursor.first() }
-        var count = 0
-        while more {
-            let (id, row) = try reader.engine { () throws(EngineError) in
-                (try cursor.trailingObjectID(), try cursor.row())
+            // Each batch in the order of the rows.
+            try eachBatch(index.tree, ranges, goesBack: false, of: 4_096, upTo: 4_096) {
+                (ids) throws(RecordError) in
+                try testAll(ids.sorted())
+                return true
             }
-            try body(id, row.bytes)
-            count += 1
-            more = try reader.engine { () throws(EngineError) in try cursor.next() }
-        }
-        reader.counters.rowsScanned.count(count)
-    }
-
-    /// The objects of a range of an index, 4,096 entries at a time, each time in the order of the
-    /// rows.
-    private func eachPage(
-        _ index: RecordIndex,
-        _ range: KeyRange,
-        _ body: ([ObjectID]) throws(RecordError) -> Void
-    ) throws(RecordError) {
-        var cursor = try reader.cursor(index.tree)
-        var more = try reader.engine { () throws(EngineError) in
-            try Self.seek(&cursor, range, nil, false)
-        }
-        while more {
-            var ids: [ObjectID] = []
-            let taken = try reader.engine { () throws(EngineError) in
-                try cursor.takeObjectIDs(
-                    limit: 4_096,
-                    isForward: true,
-                    end: range.upper,
-                    into: &ids
-                )
-            }
-            reader.counters.entriesScanned.count(taken)
-            more = taken == 4_096 && cursor.isValid
-            try body(ids.sorted())
         }
     }
 

@@ -11,7 +11,7 @@ protocol RecordSource: AnyObject {
     func rows(
         _ tree: TreeID,
         _ objects: [ObjectID],
-        _ body: (Int, StoredRow?) -> Void
+        _ body: (Int, StoredRow) -> Void
     ) throws(EngineError)
     func count(_ tree: TreeID) throws(EngineError) -> UInt64
     func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64

@@ -195,9 +195,11 @@ import VarveTesting
             try transaction.delete(Self.entity, id(10))
             #expect(try transaction.count(TestDelegate.byInt) == 48)
             try transaction.update(Self.entity, id(11), patch: patch(110))
-            var found: [Bool] = []
-            try transaction.rows(TestDelegate.rows, [id(10), id(11)]) { found.append($1 != nil) }
-            #expect(found == [false, true])
+            var found: [Int] = []
+            try transaction.rows(TestDelegate.rows, [id(10), id(11)]) { place, _ in
+                found.append(place)
+            }
+            #expect(found == [1])
             try transaction.delete(Self.entity, id(12))
             // The same object again: what waits comes first.
             try transaction.insert(Self.entity, id(12), row: row_(5, "again"))
