@@ -14,7 +14,7 @@ internal import VarveIO
 
 extension Engine {
     /// Other processes may read older commits, or be about to name a blob that is there.
-    private var canSweep: Bool { turn.map { $0.company() == .alone } ?? true }
+    private var canSweep: Bool { role.turn.map { $0.company() == .alone } ?? true }
 
     /// Removes files of dropped blobs, and their entries from `state`. Called at a checkpoint.
     func sweepDropped(

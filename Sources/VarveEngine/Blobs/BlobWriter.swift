@@ -84,7 +84,9 @@ extension Engine {
     ///   this many lies in the log. At most 16 MiB.
     public func makeBlobWriter(externalLimit: Int) throws(EngineError) -> BlobWriter {
         // Not `checkWritable`: it would wait for a commit that is being synced.
-        if isReadOnly { throw EngineError(.readOnly, "the store was opened for reading only") }
+        if role.isReadOnly {
+            throw EngineError(.readOnly, "the store was opened for reading only")
+        }
         return BlobWriter(store: blobStore, externalLimit: min(max(externalLimit, 0), 16 << 20))
     }
 }

@@ -92,13 +92,15 @@ extension Engine {
     public func outcome(of commit: CommitIdentity) throws(EngineError) -> CommitOutcome {
         // 1. What this opening sees, if that is on disk for good. What is durable first: all of it
         // is part of what is seen after it.
-        if follower != nil { follow() }
+        follow()
         let durable = published.withLock { $0.durable.rawValue }
         let snapshot = snapshot()
         let known = try Self.account(of: commit, in: snapshot.state)
         if known == .unknown || known == .present && commit.number <= durable { return known }
         // 2. An engine that cannot write cannot make sure of it, and a poisoned one does not know.
-        if isReadOnly || !writer.withLock({ Self.canTell(of: commit, $0) }) { return .unknown }
+        if role.isReadOnly || !writer.withLock({ Self.canTell(of: commit, $0) }) {
+            return .unknown
+        }
         // 3. The same question after everything that was on its way, and its answer on disk.
         return try exclusively { writer throws(EngineError) in
             try checkWritable(writer)

@@ -77,7 +77,7 @@ extension Engine {
 
     /// What a compaction would give back, if that is worthwhile.
     private func worthwhileBytes() throws(EngineError) -> UInt64? {
-        if isReadOnly || options.retention == .all || compaction.isRunning { return nil }
+        if role.isReadOnly || options.retention == .all || compaction.isRunning { return nil }
         let state = published.withLock { $0.state }
         // Usually this says no, and nothing was read.
         guard isEnough(reclaimable(state), of: state.frame) else { return nil }
@@ -98,7 +98,7 @@ extension Engine {
     ///
     /// - Complexity: O(changed pages).
     func worthwhileBytes(behindCheckpointOf state: StoreState, at end: FileOffset) -> UInt64? {
-        if isReadOnly || options.retention != .newest || compaction.isRunning { return nil }
+        if role.isReadOnly || options.retention != .newest || compaction.isRunning { return nil }
         let pages = state.changedPageBytes
         let file = FileOffset(end.rawValue + pages)
         let live = compaction.compacted(state.liveBytes(withPages: pages), of: state)

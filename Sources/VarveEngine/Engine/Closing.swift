@@ -29,21 +29,17 @@ extension Engine {
     /// While other processes have the store open for writing, only the last of them leaves it so.
     public func close() throws(EngineError) {
         try checkNotInBody()
-        maintenance?.stop()
+        role.maintenance?.stop()
         defer { writeLiveCounters(isClosed: true) }
         try exclusively(turn: .tried) { writer throws(EngineError) in
             if case .closed = writer.status { return }
             defer {
                 writer.status = .closed
-                writer.lock?.release()
-                writer.lock = nil
-                turn?.close()
-                if turn == nil { page?.close() }
-                follower?.thread.withLock { $0 = nil }
+                role.close()
             }
-            guard !isReadOnly, case .open = writer.status, writer.hasTurn else { return }
-            turn?.leave()
-            if let turn, !turn.isLastWriter {
+            guard !role.isReadOnly, case .open = writer.status, writer.hasTurn else { return }
+            role.turn?.leave()
+            if let turn = role.turn, !turn.isLastWriter {
                 giveTurn(&writer)
             } else {
                 try closeCleanly(&writer)
@@ -55,7 +51,7 @@ extension Engine {
     /// For an owner that goes: closes now, or on another thread when the last reference went inside
     /// a callback of a commit, which must not wait for itself.
     public func closeForOwner() {
-        if queue.isLedByThisThread || follower?.isFollowedByThisThread == true {
+        if queue.isLedByThisThread || role.follower?.isFollowedByThisThread == true {
             _ = BackgroundThread.start { try? self.close() }
         } else {
             try? close()

@@ -23,18 +23,10 @@ public final class Engine: Sendable {
     let nodeBudget: NodeBudget
     let counters: EngineCounters
     let blobStore: BlobStore
-    let isReadOnly: Bool
+    /// Whether it writes, and how it shares the store with other processes.
+    let role: EngineRole
 
     let queue = CommitQueue()
-    let maintenance: MaintenanceThread?
-    /// Where a writer tells other processes of its commits.
-    let page: SharedPage?
-    /// Whose turn it is to write; nil where this engine has the writer's lock until it is closed.
-    let turn: WriterTurn?
-    /// How a process whose turn it is not hears of commits.
-    let follower: Follower?
-    /// Where tools read the counters.
-    let live: LiveCounterFile?
     /// The newest commit at the maintenance thread's last idle round.
     let idle = Mutex(CommitNumber(0))
     let compaction = CompactionStatus()
@@ -102,9 +94,7 @@ public final class Engine: Sendable {
         nodeBudget: NodeBudget,
         counters: EngineCounters,
         blobStore: BlobStore,
-        isReadOnly: Bool,
-        page: SharedPage? = nil,
-        turn: WriterTurn? = nil,
+        role: EngineRole,
         state: StoreState,
         durable: CommitNumber? = nil,
         writer: consuming WriterState,
@@ -119,26 +109,13 @@ public final class Engine: Sendable {
         self.nodeBudget = nodeBudget
         self.counters = counters
         self.blobStore = blobStore
-        self.isReadOnly = isReadOnly
-        let isInline =
-            switch options.maintenance {
-            case .automatic: !directory.isSharedBetweenProcesses
-            case .background: false
-            case .inline: true
-            }
-        maintenance = isReadOnly || isInline ? nil : MaintenanceThread()
-        self.page = page
-        self.turn = turn
-        live =
-            options.writesLiveCounters && !isReadOnly
-            ? LiveCounterFile(directory, Self.liveName(of: fileName), options.environment) : nil
-        follower = isReadOnly || turn != nil ? page.map { Follower($0) } : nil
+        self.role = role
         published = Mutex(
             Published(state: state, durable: durable, environment: options.environment)
         )
         self.writer = Guarded(writer)
         objectIDs = ObjectIDs(next: nextObjectID)
-        maintenance?.start(for: self)
+        role.maintenance?.start(for: self)
         writeLiveCounters()
     }
 
@@ -150,7 +127,7 @@ public final class Engine: Sendable {
     /// commit: it was opened for reading, the lock file was missing, and it could not be made.
     /// Writers do not know of it: a blob file that they remove is `blobSwept`.
     public var readsOneMoment: Bool {
-        isReadOnly && directory.isSharedBetweenProcesses && page == nil
+        if case .readerOfOneMoment = role { directory.isSharedBetweenProcesses } else { false }
     }
 
     // MARK: Reading
@@ -159,7 +136,7 @@ public final class Engine: Sendable {
     /// the engine first follows what that one has made durable since.
     /// - Complexity: O(1); after another process O(bytes of its new commits).
     public func snapshot() -> Snapshot {
-        if follower != nil { follow() }
+        follow()
         let state = published.withLock { published -> StoreState in
             published.pins.unnamed += 1
             return published.state
@@ -412,7 +389,7 @@ public final class Engine: Sendable {
                 cause: cause
             )
         case .open:
-            if isReadOnly {
+            if role.isReadOnly {
                 throw EngineError(.readOnly, "the store was opened for reading only")
             }
         }

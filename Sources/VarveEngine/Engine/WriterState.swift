@@ -38,7 +38,6 @@ extension Engine {
         var pending: StoreState
         /// The commit that `pending` stands on, while its saver waits for it.
         weak var newest: QueuedCommit?
-        var lock: (any FileLock)?
         /// The file that the log goes on in; the newest state belongs to it.
         private(set) var generation: Generation
         /// Whether a checkpoint would write something: pages that only memory has, or that somebody
@@ -60,7 +59,6 @@ extension Engine {
             epoch: UInt64,
             stamp: UInt64 = TreeNode.cleanStamp + 1,
             state: StoreState,
-            lock: (any FileLock)? = nil,
             isClosed: Bool,
             recordedHighWater: UInt64
         ) {
@@ -69,7 +67,6 @@ extension Engine {
             self.epoch = epoch
             self.stamp = stamp
             pending = state
-            self.lock = lock
             generation = state.generation
             needsCheckpoint = state.isDirty
             logEnd = isClosed ? .closed : .open

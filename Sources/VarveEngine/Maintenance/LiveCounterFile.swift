@@ -99,13 +99,9 @@ extension Engine {
     /// Suffix of the counter file's name.
     public static let liveSuffix = ".varve-live"
 
-    static func liveName(of fileName: String) -> String {
-        String(fileName.dropLast(fileSuffix.count)) + liveSuffix
-    }
-
     /// Brings the counter file up to date, where there is one.
     func writeLiveCounters(isClosed: Bool = false) {
-        guard let live else { return }
+        guard let live = role.live else { return }
         let fileID = published.withLock { $0.state.generation.header.fileID }
         live.write(isClosed: isClosed, fileID) { statistics }
     }

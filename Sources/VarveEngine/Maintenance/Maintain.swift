@@ -15,7 +15,7 @@ extension Engine {
     func needs(_ writer: borrowing WriterState) -> MaintenanceNeeds {
         var needs = MaintenanceNeeds()
         if writer.needsCheckpoint { needs.checkpoint = writer.log.tailBytes > dueTail(writer) }
-        if maintenance != nil { needs.room = writer.log.room.isLow(behind: writer.log.end) }
+        if role.maintenance != nil { needs.room = writer.log.room.isLow(behind: writer.log.end) }
         return needs
     }
 
@@ -23,7 +23,7 @@ extension Engine {
     func arrange(_ needs: MaintenanceNeeds, after commit: QueuedCommit) {
         var needs = needs
         needs.sync = commit.durability == .relaxed
-        if let maintenance {
+        if let maintenance = role.maintenance {
             let now = needs.sync ? options.environment.monotonicNanoseconds() : 0
             maintenance.note(needs, at: now)
         } else if needs.checkpoint {
@@ -163,7 +163,7 @@ extension Engine {
     /// In one turn when other processes may write: a turn that ends in between would make the pages
     /// worthless.
     private func checkpointBesideSavers(_ thread: MaintenanceThread) throws(EngineError) {
-        let keepsTurn = turn.map { $0.isHeard && isAlone } ?? true
+        let keepsTurn = role.turn.map { $0.isHeard && isAlone } ?? true
         if keepsTurn, writer.withLock({ $0.hasTurn }) { return try checkpointInBackground(thread) }
         try exclusively { writer throws(EngineError) in
             try checkWritable(writer)
@@ -191,10 +191,10 @@ extension Engine {
     }
 
     /// Whether no other process may write, whoever has the turn.
-    private var isAlone: Bool { turn.map { $0.company() < .writers } ?? true }
+    private var isAlone: Bool { role.turn.map { $0.company() < .writers } ?? true }
 
     private func endIdleTurn() {
-        guard turn != nil else { return }
+        guard role.turn != nil else { return }
         queue.claimLead()
         writer.withLock { writer in
             if queue.isEmpty { giveTurn(&writer) }

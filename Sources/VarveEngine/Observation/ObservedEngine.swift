@@ -57,7 +57,7 @@ extension Engine {
             nodeBudget: budget,
             counters: counters,
             blobStore: BlobStore(files: observer.blobs),
-            isReadOnly: true,
+            role: .readerOfOneMoment,
             state: state,
             durable: recovered.unsettled.isEmpty ? nil : recovered.proven.number,
             writer: WriterState(

@@ -12,11 +12,7 @@ internal import VarveFormat
 internal import VarveIO
 
 struct Access {
-    let isReadOnly: Bool
-    /// The writer's lock until the engine is closed, where there are no turns.
-    private(set) var lock: (any FileLock)?
-    private(set) var page: SharedPage?
-    private(set) var turn: WriterTurn?
+    let role: EngineRole
     /// Whether other processes have the store open for writing.
     private(set) var isBesideWriters = false
     /// What the page said before.
@@ -29,9 +25,9 @@ struct Access {
         isReadOnly: Bool,
         _ options: EngineOptions
     ) throws(EngineError) {
-        self.isReadOnly = isReadOnly
         let lockName = name + Engine.lockSuffix
         while true {
+            let page: SharedPage?
             do throws(IOError) {
                 page = try SharedPage.open(
                     directory,
@@ -43,16 +39,25 @@ struct Access {
             } catch {
                 throw .io(error)
             }
-            if isReadOnly { return }
-            guard let page, let turn = WriterTurn(page) else {
-                lock = try Engine.takeLock(directory, name)
+            if isReadOnly {
+                role = page.map { .reader(Follower($0)) } ?? .readerOfOneMoment
                 return
             }
-            self.turn = turn
+            let tools = EngineRole.WriterTools(directory, name, options)
+            guard let page, let turn = WriterTurn(page) else {
+                let lock = try Engine.takeLock(directory, name)
+                role = .soleWriter(tools, lock: lock, page: page)
+                return
+            }
             do throws(EngineError) {
                 try turn.take(milliseconds: options.turnMilliseconds)
                 // Another thread cannot have given it up: nobody else knows of it yet.
-                if try Engine.io({ () throws(IOError) in try turn.isNamed() }) { break }
+                if try Engine.io({ () throws(IOError) in try turn.isNamed() }) {
+                    role = .sharingWriter(tools, turn, Follower(page))
+                    isBesideWriters = !turn.isLastWriter
+                    told = page.read()
+                    return
+                }
             } catch {
                 turn.close()
                 throw error
@@ -60,8 +65,6 @@ struct Access {
             // The file was removed while we waited for the lock.
             turn.close()
         }
-        isBesideWriters = turn.map { !$0.isLastWriter } ?? false
-        told = page?.read()
     }
 
     /// Whether a file is this user's: a reader of another user's store must not leave a lock file
@@ -71,28 +74,25 @@ struct Access {
         defer { file.close() }
         return (try? file.identity().isOwn) ?? false
     }
-
-    /// The opening failed.
-    func giveUp() {
-        lock?.release()
-        if let turn { turn.close() } else { page?.close() }
-    }
 }
 
 extension Engine {
     /// The engine is whole: others may hear of it. The turn of the opening ends.
     func beginFirstTurn(durableEnd: FileOffset) throws(EngineError) {
-        guard !isReadOnly, let page else { return }
-        guard let turn else {
+        switch role {
+        case .reader, .readerOfOneMoment: return
+        case .soleWriter(_, _, let page):
             let state = published.withLock { $0.state }
-            return try Self.io { () throws(IOError) in
-                try page.write(state, durableEnd: durableEnd, nextObjectID: objectIDHighWater)
+            try Self.io { () throws(IOError) in
+                try page?.write(state, durableEnd: durableEnd, nextObjectID: objectIDHighWater)
             }
+        case .sharingWriter(_, let turn, _):
+            try Self.io { () throws(IOError) in try turn.join() }
+            // An opening need not write soon, and must not hold others up when the process is
+            // stopped.
+            queue.claimLead()
+            writer.withLock { giveTurn(&$0) }
+            endLead([])
         }
-        try Self.io { () throws(IOError) in try turn.join() }
-        // An opening need not write soon, and must not hold others up when the process is stopped.
-        queue.claimLead()
-        writer.withLock { giveTurn(&$0) }
-        endLead([])
     }
 }

@@ -80,7 +80,7 @@ extension Engine {
             let place = Place(names: names, store: name, isNew: isNew)
             return try open(file, header, place, access, options, delegate)
         } catch {
-            access.giveUp()
+            access.role.close()
             let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
             guard isReadOnly, isDamage else { throw error }
             return try openAtLastSound(directory, name, options, delegate, error)
@@ -162,7 +162,6 @@ extension Engine {
             epoch: epoch,
             stamp: stamp + 2,
             state: found.state,
-            lock: access.lock,
             isClosed: found.isClosed,
             recordedHighWater: found.recordedHighWater
         )
@@ -174,9 +173,7 @@ extension Engine {
             nodeBudget: budget,
             counters: counters,
             blobStore: blobStore(place, access, options),
-            isReadOnly: access.isReadOnly,
-            page: access.page,
-            turn: access.turn,
+            role: access.role,
             state: found.state,
             durable: found.durable,
             writer: writer,
@@ -198,7 +195,7 @@ extension Engine {
                 name: place.store + blobSuffix,
                 environment: options.environment
             ),
-            isKnownToWriters: !access.isReadOnly || access.page?.locks != nil
+            isKnownToWriters: !access.role.isReadOnly || access.role.page?.locks != nil
                 || !place.names.directory.isSharedBetweenProcesses
         )
     }
@@ -249,8 +246,8 @@ extension Engine {
         epoch: UInt64
     ) throws(EngineError) -> Found {
         // From here on nobody may take the page for the truth.
-        if !access.isReadOnly {
-            try io { () throws(IOError) in try access.page?.spoil() }
+        if !access.role.isReadOnly {
+            try io { () throws(IOError) in try access.role.page?.spoil() }
         }
         var highWater: UInt64 = 0
         let start = LogStart(
@@ -259,7 +256,7 @@ extension Engine {
             store: place.store,
             budget: budget,
             epoch: epoch,
-            isReadOnly: access.isReadOnly,
+            isReadOnly: access.role.isReadOnly,
             isNew: place.isNew,
             syncsName: replay.generation.header.generation > 1
         )

@@ -143,7 +143,7 @@ extension Engine {
     /// The newest commit, pinned for somebody with a name until the snapshot goes; otherwise as
     /// `snapshot()`.
     public func snapshot(for owner: PinOwner) -> Snapshot {
-        if follower != nil { follow() }
+        follow()
         let now = options.environment.monotonicNanoseconds()
         let (state, token) = published.withLock { published in
             (published.state, published.pins.add(published.state, owner, at: now))

@@ -99,13 +99,13 @@ extension Engine {
     /// From now on the engine hears of commits of other processes when they happen, where the
     /// system can tell; elsewhere at its next snapshot.
     public func followInBackground() {
-        follower?.wantsNews.store(true, ordering: .relaxed)
+        role.follower?.wantsNews.store(true, ordering: .relaxed)
         _ = startFollowing()
     }
 
     /// Starts the thread that hears others. False when the system gives none.
     func startFollowing() -> Bool {
-        guard let follower else { return false }
+        guard let follower = role.follower else { return false }
         return follower.thread.withLock { thread in
             if thread == nil { thread = FollowThread(self) }
             return thread != nil
@@ -117,14 +117,16 @@ extension Engine {
     /// - Complexity: O(1) when nothing is new, with a small read where the lock file cannot be
     ///   mapped; else O(bytes of the new commits).
     func follow() {
-        guard let follower, turn?.isWriting != true, !follower.isUpToDate else { return }
+        guard let follower = role.follower, role.turn?.isWriting != true,
+            !follower.isUpToDate
+        else { return }
         guard let news = follower.page.read() else { return }
         follower.exclusively { state in
             // The sequence begins anew with every writer: any other one is news.
             if news.sequence == state.seen { return follower.lookedInVain(&state) }
-            if turn?.isWriting == true { return }
+            if role.turn?.isWriting == true { return }
             // A turn of this process may have come and gone meanwhile.
-            guard let told = turn == nil ? news : follower.page.read() else { return }
+            guard let told = role.turn == nil ? news : follower.page.read() else { return }
             do throws(EngineError) {
                 try catchUp(to: told, &state)
                 follower.reach(told.sequence, &state)
@@ -154,8 +156,8 @@ extension Engine {
             newest.header.kind == .close ? try scan.previous(of: newest) ?? newest : newest
         if last.offset > here.frame { try advance(here, to: last.offset, &follower) }
         // 2. The new file, from the state that it began with.
-        let file = try Self.openFile(fileName, in: directory, isReadOnly)
-        let header = try Self.readHeader(file, fileName, isReadOnly: isReadOnly)
+        let file = try Self.openFile(fileName, in: directory, role.isReadOnly)
+        let header = try Self.readHeader(file, fileName, isReadOnly: role.isReadOnly)
         guard header.fileID == told.fileID, header.storeID == storeID else {
             throw EngineError(.ioFailed, "the store file changed again while it was opened")
         }

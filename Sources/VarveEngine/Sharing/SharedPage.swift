@@ -180,7 +180,7 @@ extension Engine {
     /// Tells other processes of the published state once it is on disk. Called by the leader or
     /// under the writer lock.
     func share(durableEnd: FileOffset) {
-        guard let page, !isReadOnly else { return }
+        guard let page = role.page, !role.isReadOnly else { return }
         let state = published.withLock { $0.state }
         guard state.frame < durableEnd else { return }
         if let last = page.lastWritten, last.frame == state.frame,

@@ -122,7 +122,7 @@ extension Engine {
     ///
     /// - Throws: `busy`, `ioFailed`, `damaged`, `noSpace`.
     func takeTurn(milliseconds: Int? = nil) throws(EngineError) {
-        guard let turn, !isReadOnly else { return }
+        guard case .sharingWriter(_, let turn, let follower) = role else { return }
         while true {
             if writer.withLock({ $0.hasTurn || !$0.isOpen }) { return }
             // Before the turn: whoever knocks later is heard. An opening has no need of it, and a
@@ -136,7 +136,7 @@ extension Engine {
                     turn.release()
                     return true
                 }
-                do throws(EngineError) { try beginTurn(turn, &writer) } catch {
+                do throws(EngineError) { try beginTurn(turn, follower, &writer) } catch {
                     turn.release()
                     throw error
                 }
@@ -149,9 +149,9 @@ extension Engine {
     /// The lock is held: what others did meanwhile becomes the state to go on from.
     private func beginTurn(
         _ turn: WriterTurn,
+        _ follower: Follower,
         _ writer: inout WriterState
     ) throws(EngineError) {
-        guard let follower else { return }
         try checkExists()
         // Others would open the store through another lock file, and write.
         guard try Self.io({ () throws(IOError) in try turn.isNamed() }) else {
@@ -221,10 +221,10 @@ extension Engine {
         _ follower: inout Follower.State
     ) throws(EngineError) {
         // From here on nobody may take the page for the truth.
-        try Self.io { () throws(IOError) in try page?.spoil() }
+        try Self.io { () throws(IOError) in try role.page?.spoil() }
         // A descriptor of its own: this one may have heard of lost writes that the old one did not.
         let file = try Self.openFile(fileName, in: directory, false)
-        maintenance?.forgetFile()
+        role.maintenance?.forgetFile()
         let header = try Self.readHeader(file, fileName, isReadOnly: false)
         guard header.storeID == storeID else {
             throw storeGone()
@@ -283,7 +283,7 @@ extension Engine {
     func company(_ writer: borrowing WriterState) -> Company { company(hasTurn: writer.hasTurn) }
 
     func company(hasTurn: Bool) -> Company {
-        guard let turn else { return page == nil ? .alone : .readers }
+        guard let turn = role.turn else { return role.page == nil ? .alone : .readers }
         let company = hasTurn ? turn.company() : .writers
         // Else a process that waits could not make itself heard while this one is idle.
         return turn.isHeard ? company : .waiting
@@ -292,7 +292,7 @@ extension Engine {
     /// After a batch: gives the turn to a process that waits for it, as soon as nothing is queued.
     /// The caller leads.
     func passTurn(to company: Company, _ writer: inout WriterState) {
-        guard turn != nil, writer.hasTurn, writer.isOpen else { return }
+        guard role.turn != nil, writer.hasTurn, writer.isOpen else { return }
         if company < .waiting {
             writer.passesTurn = false
         } else if queue.isEmpty {
@@ -305,7 +305,7 @@ extension Engine {
 
     /// Ends the turn. The caller leads, and nothing is queued.
     func giveTurn(_ writer: inout WriterState) {
-        guard let turn, writer.hasTurn, writer.isOpen else { return }
+        guard let turn = role.turn, writer.hasTurn, writer.isOpen else { return }
         precondition(queue.isEmpty, "a turn ends with nothing queued")
         writer.log.rollbackToHanded()
         // A failure poisons, which gives the turn up as it is.
@@ -328,7 +328,7 @@ extension Engine {
     /// Gives everything up that writers wait for, with the page as it is: the next process reads
     /// the log.
     func abandonTurn(_ writer: inout WriterState) {
-        guard let turn else { return }
+        guard let turn = role.turn else { return }
         _ = writer.log.room.retire()
         writer.hasTurn = false
         turn.leave()
@@ -337,16 +337,16 @@ extension Engine {
 
     /// Gives the turn to a process that waits for it. Called without a lock.
     func heedOthers() {
-        if let turn, turn.isWriting, turn.isWanted { drain() }
+        if let turn = role.turn, turn.isWriting, turn.isWanted { drain() }
     }
 
     /// Another process wrote to the lock file: it waits for its turn, or tells of a commit.
     func hear() {
-        guard let turn else { return follow() }
+        guard case .sharingWriter(_, let turn, let follower) = role else { return follow() }
         if turn.isWriting {
             lookForStore()
             heedOthers()
-        } else if follower?.wantsNews.load(ordering: .relaxed) == true {
+        } else if follower.wantsNews.load(ordering: .relaxed) {
             follow()
         }
     }

@@ -40,7 +40,7 @@ import VarveTesting
             $0.idleMilliseconds = 600_000
         }
         _ = try engine.write { try $0.insert(Self.entity, ObjectID(1), row: row(1, "a")) }
-        let thread = try #require(engine.maintenance)
+        let thread = try #require(engine.role.maintenance)
         for _ in 0..<4 { _ = engine.maintain(MaintenanceNeeds(), on: thread, isWoken: true) }
         #expect(engine.statistics.witnesses == 0)
         for _ in 0..<2 { _ = engine.maintain(MaintenanceNeeds(), on: thread, isWoken: false) }

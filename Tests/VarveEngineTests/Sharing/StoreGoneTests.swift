@@ -145,7 +145,7 @@ import VarveIO
         let other = try folder.open { $0.maintenance = .inline }
         try Self.insert(other, "a")
         try Self.insert(engine, "b")
-        guard engine.turn?.isHeard == true else { return }
+        guard engine.role.turn?.isHeard == true else { return }
         try takeAway(.allRemoved, folder)
         waitAMinute { !engine.writer.withLock { $0.isOpen } }
         expectGone(engine, "c")

@@ -235,11 +235,11 @@ import VarveTesting
             _ = engine.poisonIfSyncFailed(EngineError(.poisoned, "a sync failed"))
         }
         _ = Parker().park(milliseconds: 50)
-        #expect(engine.turn?.isHeld == true)
+        #expect(engine.role.turn?.isHeld == true)
         gate.open()
         saver.join()
         poisoner.join()
-        #expect(engine.turn?.isHeld == false)
+        #expect(engine.role.turn?.isHeld == false)
         #expect(try folder.open().contents().count == 1)
     }
 
