@@ -63,6 +63,20 @@ public indirect enum RecordError: Error, Sendable {
     case valueOutside(entity: String, property: String)
 }
 
+extension RecordError {
+    /// Runs what the engine does; its errors become this layer's.
+    @inline(__always)
+    static func ofEngine<R>(_ body: () throws(EngineError) -> R) throws(RecordError) -> R {
+        do throws(EngineError) { return try body() } catch { throw .engine(error) }
+    }
+
+    /// The same for decoding.
+    @inline(__always)
+    static func ofFormat<R>(_ body: () throws(FormatError) -> R) throws(RecordError) -> R {
+        do throws(FormatError) { return try body() } catch { throw .format(error) }
+    }
+}
+
 extension RecordError: CustomStringConvertible {
     /// One or more sentences, without stored values.
     public var description: String {

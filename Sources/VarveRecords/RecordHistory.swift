@@ -9,23 +9,19 @@ extension RecordStore {
         _ count: Int = 100,
         below limit: CommitNumber? = nil
     ) throws(RecordError) -> [CommitSummary] {
-        do throws(EngineError) { return try engine.commits(count, below: limit) } catch {
-            throw .engine(error)
+        try RecordError.ofEngine { () throws(EngineError) in
+            try engine.commits(count, below: limit)
         }
     }
 
     /// What became of a commit that failed with `outcomeUnknown`; see `Engine.outcome(of:)`.
     public func outcome(of commit: CommitIdentity) throws(RecordError) -> CommitOutcome {
-        do throws(EngineError) { return try engine.outcome(of: commit) } catch {
-            throw .engine(error)
-        }
+        try RecordError.ofEngine { () throws(EngineError) in try engine.outcome(of: commit) }
     }
 
     /// What one commit changed; see `Engine.changes(of:)`.
     public func changes(of number: CommitNumber) throws(RecordError) -> CommitChanges {
-        do throws(EngineError) { return try engine.changes(of: number) } catch {
-            throw .engine(error)
-        }
+        try RecordError.ofEngine { () throws(EngineError) in try engine.changes(of: number) }
     }
 
     /// The store as of an earlier commit, with the schema of that time. Throws `engine` with
@@ -48,8 +44,7 @@ extension RecordStore {
     private func past(
         _ open: () throws(EngineError) -> Snapshot
     ) throws(RecordError) -> RecordSnapshot {
-        let storage: Snapshot
-        do throws(EngineError) { storage = try open() } catch { throw .engine(error) }
+        let storage = try RecordError.ofEngine(open)
         return RecordSnapshot(storage: storage, schema: try schema(storage.schema), store: self)
     }
 }

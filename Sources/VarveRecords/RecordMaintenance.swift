@@ -13,15 +13,8 @@ extension RecordStore {
         progress: (CompactionProgress) -> Void = { _ in },
         isCancelled: () -> Bool = { false }
     ) throws(RecordError) -> CompactionReport {
-        let report: CompactionReport
-        do throws(EngineError) {
-            report = try engine.compact(
-                damage: damage,
-                progress: progress,
-                isCancelled: isCancelled
-            )
-        } catch {
-            throw .engine(error)
+        let report = try RecordError.ofEngine { () throws(EngineError) in
+            try engine.compact(damage: damage, progress: progress, isCancelled: isCancelled)
         }
         let lost = Set(report.damage.map(\.tree))
         if !lost.isEmpty { try rebuildIndexes(touching: lost) }
@@ -29,20 +22,12 @@ extension RecordStore {
     }
 
     private func rebuildIndexes(touching lost: Set<TreeID>) throws(RecordError) {
-        do {
-            _ = try engine.write(author: "compaction") { transaction in
-                for entity in try self.schema(transaction.schema).all {
-                    let trees = entity.indexes.flatMap { [$0.tree, $0.cutTree].compactMap(\.self) }
-                    if lost.isDisjoint(with: trees + [entity.tree]) { continue }
-                    try transaction.rebuildIndexes(trees, of: entity.id)
-                }
+        try writeOwn(author: "compaction") { transaction in
+            for entity in try self.schema(transaction.schema).all {
+                let trees = entity.indexes.flatMap { [$0.tree, $0.cutTree].compactMap(\.self) }
+                if lost.isDisjoint(with: trees + [entity.tree]) { continue }
+                try transaction.rebuildIndexes(trees, of: entity.id)
             }
-        } catch let error as RecordError {
-            throw error
-        } catch let error as EngineError {
-            throw .engine(error)
-        } catch {
-            preconditionFailure("a rebuild throws errors of this layer and the engine's: \(error)")
         }
     }
 
@@ -53,10 +38,8 @@ extension RecordStore {
         progress: (_ done: UInt64, _ all: UInt64) -> Void = { _, _ in },
         isCancelled: () -> Bool = { false }
     ) throws(RecordError) -> BackupReport {
-        do throws(EngineError) {
-            return try engine.backup(to: location, progress: progress, isCancelled: isCancelled)
-        } catch {
-            throw .engine(error)
+        try RecordError.ofEngine { () throws(EngineError) in
+            try engine.backup(to: location, progress: progress, isCancelled: isCancelled)
         }
     }
 }

@@ -58,13 +58,12 @@ public final class RecordSnapshot: Sendable {
         }
         let entity = try reader.entity(entity)
         store.counters.storePasses.count()
-        let stored: StoredRow?
-        do throws(EngineError) { stored = try storage.row(entity.tree, id) } catch {
-            throw .engine(error)
+        let stored = try RecordError.ofEngine { () throws(EngineError) in
+            try storage.row(entity.tree, id)
         }
         guard let stored else { return nil }
         store.counters.storeReads.count()
-        let row = try Self.row(entity, id, stored)
+        let row = try CachedRow(entity, id, stored)
         let followers = ahead()
         if !followers.isEmpty { readAhead(entity, followers, costOfOne: row.cost) }
         return store.rowCache.insert(row, readAt: number, pin: pin)
@@ -220,11 +219,8 @@ public final class RecordSnapshot: Sendable {
     ) throws(RecordError) -> RowsAhead? {
         let entity = try reader.entity(entity)
         var chunk = RowChunk()
-        let fits: Bool
-        do throws(EngineError) {
-            fits = try chunk.read(ids[range], of: entity.tree, storage, bytesMax: bytesMax)
-        } catch {
-            throw .engine(error)
+        let fits = try RecordError.ofEngine { () throws(EngineError) in
+            try chunk.read(ids[range], of: entity.tree, storage, bytesMax: bytesMax)
         }
         guard fits else { return nil }
         countReads(chunk.count)
@@ -248,27 +244,8 @@ public final class RecordSnapshot: Sendable {
     public func exists(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> Bool {
         if cachedRow(entity, id) != nil { return true }
         let entity = try reader.entity(entity)
-        do throws(EngineError) {
-            return try storage.contains(entity.tree, id)
-        } catch {
-            throw .engine(error)
-        }
-    }
-
-    private static func row(
-        _ entity: RecordEntity,
-        _ id: ObjectID,
-        _ stored: StoredRow
-    ) throws(RecordError) -> CachedRow {
-        do throws(FormatError) {
-            return try CachedRow(
-                entity: entity,
-                id: id,
-                version: stored.version,
-                checking: stored.bytes.span
-            )
-        } catch {
-            throw .format(error)
+        return try RecordError.ofEngine { () throws(EngineError) in
+            try storage.contains(entity.tree, id)
         }
     }
 

@@ -199,33 +199,34 @@ public final class RecordStore: Sendable {
         if stored != nil, !options.allowsMigration {
             throw .schemaMismatch(problems: resolution.steps.map(\.description))
         }
+        try writeOwn(author: "schema") { transaction in
+            // Another process may have been faster.
+            let now = try record(transaction.schema)
+            let resolution = try SchemaCatalog.resolve(declared, stored: now)
+            if resolution.record == now { return }
+            try SchemaChange(resolution, now, declared, options).apply(to: transaction, counters)
+        }
+    }
+
+    /// A commit of this layer's own, which throws its errors and the engine's.
+    func writeOwn(
+        author: String,
+        _ body: (WriteTransaction) throws -> Void
+    ) throws(RecordError) {
         do {
-            _ = try engine.write(author: "schema") { transaction in
-                // Another process may have been faster.
-                let now = try record(transaction.schema)
-                let resolution = try SchemaCatalog.resolve(declared, stored: now)
-                if resolution.record == now { return }
-                try SchemaChange(resolution, now, declared, options).apply(
-                    to: transaction,
-                    counters
-                )
-            }
+            _ = try engine.write(author: author, body)
         } catch let error as RecordError {
             throw error
         } catch let error as EngineError {
             throw .engine(error)
         } catch {
-            preconditionFailure(
-                "a migration throws errors of this layer and the engine's: \(error)"
-            )
+            preconditionFailure("an error of another layer: \(error)")
         }
     }
 
     func record(_ bytes: [UInt8]) throws(RecordError) -> SchemaRecord? {
         if bytes.isEmpty { return nil }
-        do throws(FormatError) { return try delegate.record(bytes) } catch {
-            throw .format(error)
-        }
+        return try RecordError.ofFormat { () throws(FormatError) in try delegate.record(bytes) }
     }
 
     deinit {
@@ -236,12 +237,12 @@ public final class RecordStore: Sendable {
 
     /// Throws `reentrant` of the engine in a closure that runs while the store is being written.
     public func checkNotInBody() throws(RecordError) {
-        do throws(EngineError) { try engine.checkNotInBody() } catch { throw .engine(error) }
+        try RecordError.ofEngine { () throws(EngineError) in try engine.checkNotInBody() }
     }
 
     /// Closes the engine below. Snapshots that are held stay readable.
     public func close() throws(RecordError) {
-        do throws(EngineError) { try engine.close() } catch { throw .engine(error) }
+        try RecordError.ofEngine { () throws(EngineError) in try engine.close() }
     }
 
     // MARK: Schema
@@ -264,11 +265,8 @@ public final class RecordStore: Sendable {
             return RecordSchema(version: 0, fingerprint: 0, all: [])
         }
         if let older = schemas.withLock({ $0.older[record.revision] }) { return older }
-        let schema: RecordSchema
-        do throws(FormatError) {
-            schema = try RecordSchema(record: record, description: declared)
-        } catch {
-            throw .format(error)
+        let schema = try RecordError.ofFormat { () throws(FormatError) in
+            try RecordSchema(record: record, description: declared)
         }
         schemas.withLock { known in
             known.older[record.revision] = schema

@@ -54,7 +54,7 @@ public final class RecordTransaction {
         let entity = try reader.entity(entity)
         let stored = try reader.engine { () throws(EngineError) in try storage.row(entity.tree, id)
         }
-        return try stored.map { (row) throws(RecordError) in try cachedRow(entity, id, row) }
+        return try stored.map { (row) throws(RecordError) in try CachedRow(entity, id, row) }
     }
 
     /// Rows of IDs in any order, read in one pass; not cached.
@@ -63,27 +63,10 @@ public final class RecordTransaction {
         var result: [CachedRow?] = []
         for (id, row) in zip(ids, try reader.storedRows(entity, ids)) {
             result.append(
-                try row.map { (row) throws(RecordError) in try cachedRow(entity, id, row) }
+                try row.map { (row) throws(RecordError) in try CachedRow(entity, id, row) }
             )
         }
         return result
-    }
-
-    private func cachedRow(
-        _ entity: RecordEntity,
-        _ id: ObjectID,
-        _ row: StoredRow
-    ) throws(RecordError) -> CachedRow {
-        do throws(FormatError) {
-            return try CachedRow(
-                entity: entity,
-                id: id,
-                version: row.version,
-                checking: row.bytes.span
-            )
-        } catch {
-            throw .format(error)
-        }
     }
 
     /// The commit that last changed a row: the pending one if this transaction did; nil when there

@@ -23,13 +23,10 @@ extension RecordSnapshot {
         _ body: (CommitNumber, RowLayout, Span<UInt8>) throws(RecordError) -> Void
     ) throws(RecordError) -> Bool {
         var failure: RecordError?
-        let found: Bool?
-        do throws(EngineError) {
-            found = try storage.withRowInMemory(entity.tree, id) { version, row in
+        let found = try RecordError.ofEngine { () throws(EngineError) in
+            try storage.withRowInMemory(entity.tree, id) { version, row in
                 failure = Self.lend(version, row, body)
             }
-        } catch {
-            throw .engine(error)
         }
         if let failure { throw failure }
         if let found { return found }
@@ -50,13 +47,10 @@ extension RecordSnapshot {
             return true
         }
         var failure: RecordError?
-        let found: Bool
-        do throws(EngineError) {
-            found = try storage.withRow(entity.tree, id) { version, row in
+        let found = try RecordError.ofEngine { () throws(EngineError) in
+            try storage.withRow(entity.tree, id) { version, row in
                 failure = Self.lend(version, row, body)
             }
-        } catch {
-            throw .engine(error)
         }
         countReads(found ? 1 : 0)
         if let failure { throw failure }

@@ -295,11 +295,9 @@ public final class Engine: Sendable {
             base: base,
             number: base.number.next,
             stamp: writer.stamp,
-            loader: base.generation.nodes,
-            splitWeight: options.nodeWeightMax,
-            innerWeight: options.innerSplitWeight,
-            spill: spill,
-            readPlace: base.generation.value
+            base.generation,
+            options,
+            spill: spill
         )
         return WriteTransaction(
             editor: editor,

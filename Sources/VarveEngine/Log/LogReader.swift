@@ -146,14 +146,10 @@ struct LogReader: Sendable {
     }
 
     func read(at offset: FileOffset, count: Int) throws(EngineError) -> [UInt8] {
-        do throws(IOError) {
-            return try file.read(at: offset, count: count)
-        } catch {
-            throw .io(error)
-        }
+        try Engine.io { () throws(IOError) in try file.read(at: offset, count: count) }
     }
 
     func size() throws(EngineError) -> UInt64 {
-        do throws(IOError) { return try file.size() } catch { throw .io(error) }
+        try Engine.io { () throws(IOError) in try file.size() }
     }
 }

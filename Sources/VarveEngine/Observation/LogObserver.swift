@@ -139,16 +139,7 @@ public final class LogObserver: Sendable {
                 failure = failure ?? error
             }
         }
-        guard let header else {
-            let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
-            throw EngineError(
-                isStore ? .damaged : .notAStore,
-                isStore
-                    ? "both copies of the header of \(name) are damaged"
-                    : "\(name) is not a Varve store",
-                cause: failure
-            )
-        }
+        guard let header else { throw Engine.noHeader(name, failure) }
         guard header.readerNeeds <= FileHeader.currentVersion else {
             throw EngineError(
                 .formatTooNew,

@@ -27,17 +27,14 @@ struct Access {
     ) throws(EngineError) {
         let lockName = name + Engine.lockSuffix
         while true {
-            let page: SharedPage?
-            do throws(IOError) {
-                page = try SharedPage.open(
+            let page = try Engine.io { () throws(IOError) in
+                try SharedPage.open(
                     directory,
                     lockName,
                     isReader: isReadOnly,
                     mayMake: { Self.isOwn(directory, name + Engine.fileSuffix) },
                     options.environment
                 )
-            } catch {
-                throw .io(error)
             }
             if isReadOnly {
                 role = page.map { .reader(Follower($0)) } ?? .readerOfOneMoment

@@ -141,8 +141,13 @@ extension Engine {
                 )
             )
         }
+        throw noHeader(name, failure)
+    }
+
+    /// - Parameter failure: what is wrong with the first copy.
+    static func noHeader(_ name: String, _ failure: FormatError?) -> EngineError {
         let isStore = failure.map { $0.field != "magic" && $0.field != "length" } ?? false
-        throw EngineError(
+        return EngineError(
             isStore ? .damaged : .notAStore,
             isStore
                 ? "both copies of the header of \(name) are damaged"

@@ -144,12 +144,8 @@ struct Replay {
             base: state,
             number: commit.record.number,
             stamp: stamp,
-            loader: generation.nodes,
-            splitWeight: options.nodeWeightMax,
-            innerWeight: options.innerSplitWeight,
-            readPlace: { [generation] place throws(EngineError) in
-                try generation.log.value(place)
-            }
+            generation,
+            options
         )
         do throws(EngineError) {
             try apply(commit, editor, moved)

@@ -32,12 +32,8 @@ struct Settle {
             base: state,
             number: state.number,
             stamp: stamp,
-            loader: generation.nodes,
-            splitWeight: options.nodeWeightMax,
-            innerWeight: options.innerSplitWeight,
-            readPlace: { [generation] place throws(EngineError) in
-                try generation.log.value(place)
-            }
+            generation,
+            options
         )
         try copyValues(editor, &log)
         var pages = PageWriter(

@@ -40,10 +40,8 @@ extension Settle {
         try again.flush()
         let base = chain.last { $0.header.kind == .tree || $0.header.kind == .checkpoint }
         options.environment.yield(.settleInPlaceSync)
-        do throws(IOError) {
+        try Engine.io { () throws(IOError) in
             try log.goOn(behind: newest, checkpoint: base?.offset ?? recovered.base.offset)
-        } catch {
-            throw .io(error)
         }
     }
 
@@ -113,11 +111,7 @@ private struct FramesAgain {
     mutating func flush() throws(EngineError) {
         if writer.count == 0 { return }
         if !isLeftOut {
-            do throws(IOError) {
-                try log.writeAgain(writer.bytes, at: start)
-            } catch {
-                throw .io(error)
-            }
+            try Engine.io { () throws(IOError) in try log.writeAgain(writer.bytes, at: start) }
         }
         writer = ByteWriter()
     }

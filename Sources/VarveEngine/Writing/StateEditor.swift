@@ -60,23 +60,25 @@ final class StateEditor {
         base: StoreState,
         number: CommitNumber,
         stamp: UInt64,
-        loader: NodeCache,
-        splitWeight: Int,
-        innerWeight: Int,
-        spill: Spill? = nil,
-        readPlace: @escaping (ValuePlace) throws(EngineError) -> [UInt8]
+        _ generation: Generation,
+        _ options: EngineOptions,
+        spill: Spill? = nil
     ) {
         self.spill = spill
+        loader = generation.nodes
+        splitWeight = options.nodeWeightMax
+        innerWeight = options.innerSplitWeight
+        // What a replay reads does not count.
+        let isReplay = spill == nil
+        readPlace = { place throws(EngineError) in
+            try isReplay ? generation.log.value(place) : generation.value(place)
+        }
         pendingBytesMax = spill?.options.sortBytesMax ?? EngineOptions.replaySortBytesMax
         appendedNodesMax = (spill?.options.appendedBytesMax ?? .max) / splitWeight
         changedNodesMax = (spill?.options.changedBytesMax ?? .max) / splitWeight
         self.base = base
         self.number = number
         self.stamp = stamp
-        self.loader = loader
-        self.splitWeight = splitWeight
-        self.innerWeight = innerWeight
-        self.readPlace = readPlace
         deriver = base.deriver
         schema = base.schema
         schemaVersion = base.schemaVersion

@@ -29,28 +29,42 @@ extension RecordReader {
             guard let owner else {
                 throw .invalidRequest("\(relationship.name) leads to one object")
             }
-            let row = try engine { () throws(EngineError) in try source.row(owner.tree, id) }
-            guard let row else { return [] }
-            let values = try SourceRow(RowOrigin(source, owner), id, row.bytes)
-            return try values.reference(column).map { [$0] } ?? []
+            return try target(of: id, in: owner, column)
         case .inverseColumn(_, _, let index):
-            let range = Self.range(of: id)
-            var result: [ObjectID] = []
-            let taken = try engine { () throws(EngineError) in
-                var cursor = try source.cursor(index)
-                guard try cursor.seek(atOrAfter: range.lower) else { return 0 }
-                return try cursor.takeObjectIDs(
-                    limit: Int.max,
-                    isForward: true,
-                    end: range.upper,
-                    into: &result
-                )
-            }
-            counters.entriesScanned.count(taken)
-            return result
+            return try objects(leadingTo: id, index)
         case .link(let link):
             return try links(link, of: id).map(\.other)
         }
+    }
+
+    /// The object that a to-one column of one object leads to, or none.
+    func target(
+        of id: ObjectID,
+        in entity: RecordEntity,
+        _ column: ColumnID
+    ) throws(RecordError) -> [ObjectID] {
+        let row = try engine { () throws(EngineError) in try source.row(entity.tree, id) }
+        guard let row else { return [] }
+        let values = try SourceRow(RowOrigin(source, entity), id, row.bytes)
+        return try values.reference(column).map { [$0] } ?? []
+    }
+
+    /// The objects whose to-one column leads to `id`, by the index of that column.
+    func objects(leadingTo id: ObjectID, _ index: TreeID) throws(RecordError) -> [ObjectID] {
+        let range = Self.range(of: id)
+        var result: [ObjectID] = []
+        let taken = try engine { () throws(EngineError) in
+            var cursor = try source.cursor(index)
+            guard try cursor.seek(atOrAfter: range.lower) else { return 0 }
+            return try cursor.takeObjectIDs(
+                limit: Int.max,
+                isForward: true,
+                end: range.upper,
+                into: &result
+            )
+        }
+        counters.entriesScanned.count(taken)
+        return result
     }
 
     /// Number of members. O(log n).
@@ -191,10 +205,8 @@ extension RecordReader {
     }
 
     private func decoded(_ key: [UInt8], isOrdered: Bool) throws(RecordError) -> LinkEntry {
-        do throws(FormatError) {
-            return try Self.linkEntry(key, isOrdered: isOrdered)
-        } catch {
-            throw .format(error)
+        try RecordError.ofFormat { () throws(FormatError) in
+            try Self.linkEntry(key, isOrdered: isOrdered)
         }
     }
 

@@ -18,26 +18,9 @@ extension RecordReader {
     ) throws(RecordError) -> [ObjectID] {
         switch relationship.storage {
         case .column(_, let index):
-            let range = Self.range(of: id)
-            var result: [ObjectID] = []
-            let taken = try engine { () throws(EngineError) in
-                var cursor = try source.cursor(index)
-                guard try cursor.seek(atOrAfter: range.lower) else { return 0 }
-                return try cursor.takeObjectIDs(
-                    limit: Int.max,
-                    isForward: true,
-                    end: range.upper,
-                    into: &result
-                )
-            }
-            counters.entriesScanned.count(taken)
-            return result
+            return try objects(leadingTo: id, index)
         case .inverseColumn(let member, let column, _):
-            let far = try self.entity(member)
-            let row = try engine { () throws(EngineError) in try source.row(far.tree, id) }
-            guard let row else { return [] }
-            let values = try SourceRow(RowOrigin(source, far), id, row.bytes)
-            return try values.reference(column).map { [$0] } ?? []
+            return try target(of: id, in: self.entity(member), column)
         case .link(let link):
             let entries = try linkEntries(
                 link.otherIndex,

@@ -65,7 +65,7 @@ struct SourceRow<Source: RecordSource>: RecordValues {
     ) throws(RecordError) {
         self.origin = origin
         objectID = id
-        do throws(FormatError) { view = try RowView(bytes) } catch { throw .format(error) }
+        view = try RecordError.ofFormat { () throws(FormatError) in try RowView(bytes) }
     }
 
     private var entity: RecordEntity { origin.entity }
@@ -75,10 +75,8 @@ struct SourceRow<Source: RecordSource>: RecordValues {
         if slot.isOutside {
             return try origin.source.outsideValue(entity, objectID, column, slot)
         }
-        do throws(FormatError) {
-            return try view.value(slot) ?? entity.defaultValue(column)
-        } catch {
-            throw .format(error)
+        return try RecordError.ofFormat { () throws(FormatError) in
+            try view.value(slot) ?? entity.defaultValue(column)
         }
     }
 
@@ -90,7 +88,7 @@ struct SourceRow<Source: RecordSource>: RecordValues {
     func reference(_ column: ColumnID) throws(RecordError) -> ObjectID? {
         let slot = view.slot(column)
         if slot.isNull || slot.isAbsent { return nil }
-        do throws(FormatError) { return try view.reference(slot) } catch { throw .format(error) }
+        return try RecordError.ofFormat { () throws(FormatError) in try view.reference(slot) }
     }
 }
 
@@ -102,11 +100,8 @@ extension RecordSource {
         _ column: ColumnID,
         _ slot: RowSlot
     ) throws(RecordError) -> StoredValue {
-        let bytes: [UInt8]
-        do throws(EngineError) {
-            bytes = try largeValue(entity: entity.id, object: id, column: column)
-        } catch {
-            throw .engine(error)
+        let bytes = try RecordError.ofEngine { () throws(EngineError) in
+            try largeValue(entity: entity.id, object: id, column: column)
         }
         if slot.tag == RowTag.outsideData { return .data(bytes) }
         guard let text = ByteReader.text(bytes, 0..<bytes.count) else {

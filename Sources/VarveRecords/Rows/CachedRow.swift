@@ -6,6 +6,7 @@
 //   compaction cannot make a cached row stale.
 
 public import VarveBase
+import VarveEngine
 public import VarveFormat
 
 /// One version of one row; a reference. Reading a column walks the tags in front of it and decodes
@@ -23,6 +24,18 @@ public struct CachedRow {
         checking row: Span<UInt8>
     ) throws(FormatError) {
         memory = RowMemory.make(entity, id, version, try RowLayout(row), row)
+    }
+
+    /// The same for a row as the engine copied it.
+    init(_ entity: RecordEntity, _ id: ObjectID, _ row: StoredRow) throws(RecordError) {
+        self = try RecordError.ofFormat { () throws(FormatError) in
+            try CachedRow(
+                entity: entity,
+                id: id,
+                version: row.version,
+                checking: row.bytes.span
+            )
+        }
     }
 
     /// The entity.

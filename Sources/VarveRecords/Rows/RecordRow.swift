@@ -38,10 +38,8 @@ public struct RecordRow: ~Copyable {
 
     /// The value set for a column; nil when it was not set.
     public func value(_ column: ColumnID) throws(RecordError) -> StoredValue? {
-        do throws(FormatError) {
-            return try encoder.value(Int(column.rawValue))
-        } catch {
-            throw .format(error)
+        try RecordError.ofFormat { () throws(FormatError) in
+            try encoder.value(Int(column.rawValue))
         }
     }
 

@@ -108,9 +108,8 @@ struct SchemaChange {
         var problems: [String] = []
         for (id, names) in resolution.emptyOnly.sorted(by: { $0.key < $1.key }) {
             guard let entity = stored?.entities.first(where: { $0.id == id }) else { continue }
-            let count: UInt64
-            do throws(EngineError) { count = try transaction.count(entity.tree) } catch {
-                throw .engine(error)
+            let count = try RecordError.ofEngine { () throws(EngineError) in
+                try transaction.count(entity.tree)
             }
             if count == 0 { continue }
             for name in names {
@@ -207,11 +206,8 @@ struct SchemaChange {
         _ counters: RecordCounters
     ) throws(RecordError) {
         if resolution.uniqueIndexes.isEmpty { return }
-        let schema: RecordSchema
-        do throws(FormatError) {
-            schema = try RecordSchema(record: resolution.record, description: declared)
-        } catch {
-            throw .format(error)
+        let schema = try RecordError.ofFormat { () throws(FormatError) in
+            try RecordSchema(record: resolution.record, description: declared)
         }
         let reader = RecordReader(source: transaction, schema: schema, counters: counters)
         var violations: [UniqueViolation] = []

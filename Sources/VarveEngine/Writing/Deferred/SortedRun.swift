@@ -141,10 +141,8 @@ struct SortedRunReader {
     private mutating func fill() throws(EngineError) -> Bool {
         guard chunk < run.chunks.count else { return false }
         let expected = run.chunks[chunk]
-        do throws(IOError) {
-            buffer = try run.file.read(at: FileOffset(position), count: expected.bytes)
-        } catch {
-            throw .io(error)
+        buffer = try Engine.io { () throws(IOError) in
+            try run.file.read(at: FileOffset(position), count: expected.bytes)
         }
         guard buffer.count == expected.bytes, SortedRun.hash(buffer) == expected.hash else {
             throw Self.wrong()
