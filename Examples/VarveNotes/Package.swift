@@ -1,5 +1,6 @@
 // swift-tools-version: 6.3
-// An app in small: `notes`, a command line that keeps notes and photos in a store.
+// An app in small: `notes`, a command line that keeps notes and photos in a store. Its folder is not
+// called Notes: SwiftPM would take a clone of the repository in a folder `notes` for this package.
 
 import PackageDescription
 
