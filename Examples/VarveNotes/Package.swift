@@ -1,6 +1,5 @@
 // swift-tools-version: 6.3
-// An app in small: `notes`, a command line that keeps notes and photos in a store. Its folder is not
-// called Notes: SwiftPM would take a clone of the repository in a folder `notes` for this package.
+// An app in small: `notes`, a command line that keeps notes and photos in a store.
 
 import PackageDescription
 
