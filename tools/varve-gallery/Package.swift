@@ -18,10 +18,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "CMalloc"),
+        .target(name: "SVGDrawing"),
         .target(
             name: "GalleryKit",
             dependencies: [
-                "CMalloc",
+                "CMalloc", "SVGDrawing",
                 .product(name: "VarveObjects", package: "varve"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -1,6 +1,6 @@
 // The chart of resident memory against rows scrolled, as SVG.
 
-import Foundation
+import SVGDrawing
 
 /// Draws resident memory against rows scrolled as an SVG picture: one panel for each number of
 /// pictures, all with the same height of a megabyte, so that the eye compares them. Works on light
@@ -64,137 +64,125 @@ package struct MemoryChart {
     }
     private var plotBottom: Double { plotTop + plotHeight }
     private var height: Double { plotBottom + 78 }
+    /// Where the texts above and below the panels begin.
+    private var margin: Double { left - 52 }
 
     /// The text of the SVG file.
     package var svg: String {
-        var parts = [opening, legend]
+        var svg = SVG(width: width, height: height, title: Self.title, styles: Self.styles)
+        svg.text(Self.title, x: margin, y: 30, style: "head")
+        svg.text(
+            "over the start of the round, each in a process of its own; 1 MB = 1,000,000 bytes",
+            x: margin,
+            y: 49,
+            style: "soft"
+        )
+        drawLegend(in: &svg)
         for (index, panel) in panels.enumerated() {
             let x = left + Double(index) * (plotWidth + gap)
-            parts.append(frame(of: panel.pictures, x: x, isFirst: index == 0))
-            parts += panel.series.map { line(for: $0, x: x) }
-            parts.append(endLabels(panel.series, x: x))
+            drawFrame(of: panel.pictures, x: x, isFirst: index == 0, in: &svg)
+            for series in panel.series { drawLine(of: series, x: x, in: &svg) }
+            drawEndLabels(panel.series, x: x, in: &svg)
         }
-        parts.append("</svg>\n")
-        return parts.joined(separator: "\n")
+        return svg.document
     }
 
-    private var opening: String {
-        let note =
-            "over the start of the round, each in a process of its own; 1 MB = 1,000,000 bytes"
-        return """
-            <svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="title" \
-            width="\(width.fixed(0))" height="\(height.fixed(0))" \
-            viewBox="0 0 \(width.fixed(0)) \(height.fixed(0))">
-            <title id="title">Resident memory against rows scrolled</title>
-            <style>
-            text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #333 }
-            .head { font-size: 17px; font-weight: 600; fill: #111 }
-            .panel { font-size: 13px; font-weight: 600; fill: #111 }
-            .soft { fill: #666 }
-            .page { fill: #fff } .grid { stroke: #e3e3e3 }
-            .axis { stroke: #888 } .bound { stroke: #777 }
-            .line { fill: none; stroke-width: 2; stroke-linejoin: round }
-            .round1 { stroke: #d1481f } .round2 { stroke: #b07a00 }
-            .round3 { stroke: #17877b } .round4 { stroke: #3f6fd1 }
-            text.round1, text.round2, text.round3, text.round4 { stroke: none; font-weight: 600 }
-            text.round1 { fill: #d1481f } text.round2 { fill: #b07a00 }
-            text.round3 { fill: #17877b } text.round4 { fill: #3f6fd1 }
-            @media (prefers-color-scheme: dark) {
-            text { fill: #ccc } .head, .panel { fill: #f2f2f2 } .soft { fill: #a0a0a0 }
-            .page { fill: #16181c } .grid { stroke: #2c3037 }
-            .axis { stroke: #777 } .bound { stroke: #999 }
-            .round1 { stroke: #f0714a } .round2 { stroke: #d9a32b }
-            .round3 { stroke: #35b5a6 } .round4 { stroke: #7aa2f7 }
-            text.round1 { fill: #f0714a } text.round2 { fill: #d9a32b }
-            text.round3 { fill: #35b5a6 } text.round4 { fill: #7aa2f7 }
-            }
-            </style>
-            <rect class="page" width="100%" height="100%"/>
-            <text class="head" x="\(left - 52)" y="30">\(Self.title)</text>
-            <text class="soft" x="\(left - 52)" y="49">\(note)</text>
-            """
-    }
+    private static let styles: String = {
+        let common =
+            "text{font:12px system-ui,'DejaVu Sans',sans-serif}"
+            + ".head{font-size:17px;font-weight:600}.panel{font-size:13px;font-weight:600}"
+            + ".line{fill:none;stroke-width:2;stroke-linejoin:round}.bound{stroke-dasharray:5 4}"
+            + ".peak{font-weight:600}"
+        func colours(_ rounds: [String]) -> String {
+            rounds.enumerated().map { index, colour in
+                ".round\(index + 1){stroke:\(colour)}"
+                    + "text.round\(index + 1){stroke:none;fill:\(colour)}"
+            }.joined()
+        }
+        let day =
+            "text{fill:#333}.head,.panel{fill:#111}.soft{fill:#666}.page{fill:#fff}"
+            + ".grid{stroke:#e3e3e3}.axis{stroke:#888}.bound{stroke:#777}"
+            + colours(["#d1481f", "#b07a00", "#17877b", "#3f6fd1"])
+        let night =
+            "text{fill:#ccc}.head,.panel{fill:#f2f2f2}.soft{fill:#a0a0a0}.page{fill:#16181c}"
+            + ".grid{stroke:#2c3037}.axis{stroke:#777}.bound{stroke:#999}"
+            + colours(["#f0714a", "#d9a32b", "#35b5a6", "#7aa2f7"])
+        return common + day + "@media (prefers-color-scheme:dark){" + night + "}"
+    }()
 
     /// Two rows of line samples with what the round does, above the panels.
-    private var legend: String {
+    private func drawLegend(in svg: inout SVG) {
         let rounds = Set(panels.flatMap(\.series).map(\.round)).sorted()
         let rows = (rounds.count + 1) / 2
-        return rounds.enumerated().map { index, round in
-            let x = left - 52 + Double(index / rows) * 300
+        for (index, round) in rounds.enumerated() {
+            let x = margin + Double(index / rows) * 300
             let y = 70 + Double(index % rows) * 17
-            return """
-                <path class="line round\(round)" d="M\(x.fixed(1)) \((y - 4).fixed(1))h22"/>
-                <text x="\((x + 29).fixed(1))" y="\(y.fixed(1))">\(round)  \
-                \(Self.roundTitles[round] ?? "")</text>
-                """
-        }.joined(separator: "\n")
+            svg.line(x, y - 4, x + 22, y - 4, style: "line round\(round)")
+            svg.text("\(round)  \(Self.roundTitles[round] ?? "")", x: x + 29, y: y)
+        }
     }
 
-    private func frame(of pictures: Int, x: Double, isFirst: Bool) -> String {
-        var parts = [
-            "<text class=\"panel\" x=\"\(x)\" y=\"\(plotTop - 8)\">"
-                + "\(pictures.grouped) pictures</text>"
-        ]
+    private func drawFrame(of pictures: Int, x: Double, isFirst: Bool, in svg: inout SVG) {
+        svg.text("\(pictures.grouped) pictures", x: x, y: plotTop - 8, style: "panel")
         for value in stride(from: 0, through: top, by: yStep) {
             let y = vertical(value)
-            let kind = value == 0 ? "axis" : "grid"
-            parts.append("<path class=\"\(kind)\" d=\"M\(x) \(y.fixed(1))h\(plotWidth)\"/>")
+            svg.line(x, y, x + plotWidth, y, style: value == 0 ? "axis" : "grid")
             guard isFirst else { continue }
-            parts.append(
-                "<text x=\"\(x - 8)\" y=\"\((y + 4).fixed(1))\" text-anchor=\"end\">"
-                    + "\(Self.megabyteLabel(value))</text>"
-            )
+            svg.text(Self.megabyteLabel(value), x: x - 8, y: y + 4, anchor: .end)
         }
         let step = Self.niceStep(for: pictures, parts: 4)
         for rows in stride(from: 0, through: pictures, by: step) {
             let position = x + Double(rows) / Double(pictures) * plotWidth
-            parts.append(
-                "<path class=\"axis\" d=\"M\(position.fixed(1)) \(plotBottom)v5\"/>"
-                    + "<text x=\"\(position.fixed(1))\" y=\"\(plotBottom + 19)\" "
-                    + "text-anchor=\"middle\">\(rows.grouped)</text>"
-            )
+            svg.line(position, plotBottom, position, plotBottom + 5, style: "axis")
+            svg.text(rows.grouped, x: position, y: plotBottom + 19, anchor: .middle)
         }
-        parts.append(
-            "<text class=\"soft\" x=\"\(x + plotWidth / 2)\" y=\"\(plotBottom + 40)\" "
-                + "text-anchor=\"middle\">rows scrolled</text>"
+        svg.text(
+            "rows scrolled",
+            x: x + plotWidth / 2,
+            y: plotBottom + 40,
+            anchor: .middle,
+            style: "soft"
         )
-        if isFirst {
-            let middle = plotTop + plotHeight / 2
-            parts.append(
-                "<text class=\"soft\" transform=\"translate(\(x - 58) \(middle)) rotate(-90)\" "
-                    + "text-anchor=\"middle\">MB over the start</text>"
-            )
-            parts.append(
-                "<path class=\"bound\" stroke-dasharray=\"5 4\" "
-                    + "d=\"M\(left - 52) \((height - 16).fixed(1))h22\"/>"
-                    + "<text class=\"soft\" x=\"\(left - 23)\" y=\"\((height - 12).fixed(1))\">"
-                    + "the bound for rounds 3 and 4: bytes of the largest window + 24 MB = "
-                    + "\(Self.megabyteLabel(bound)) MB</text>"
-            )
-        }
-        parts.append(
-            "<path class=\"bound\" stroke-dasharray=\"5 4\" "
-                + "d=\"M\(x) \(vertical(bound).fixed(1))h\(plotWidth)\"/>"
-        )
-        return parts.joined(separator: "\n")
+        if isFirst { drawMeanings(x: x, in: &svg) }
+        svg.line(x, vertical(bound), x + plotWidth, vertical(bound), style: "bound")
     }
 
-    private func line(for series: Series, x: Double) -> String {
+    /// What the vertical axis and the dashed line are.
+    private func drawMeanings(x: Double, in svg: inout SVG) {
+        svg.upwardText(
+            "MB over the start",
+            x: x - 58,
+            y: plotTop + plotHeight / 2,
+            anchor: .middle,
+            style: "soft"
+        )
+        svg.line(margin, height - 16, margin + 22, height - 16, style: "bound")
+        svg.text(
+            "the bound for rounds 3 and 4: bytes of the largest window + 24 MB = "
+                + "\(Self.megabyteLabel(bound)) MB",
+            x: margin + 29,
+            y: height - 12,
+            style: "soft"
+        )
+    }
+
+    private func drawLine(of series: Series, x: Double, in svg: inout SVG) {
         let values = series.bytesOverStart
-        guard !values.isEmpty else { return "" }
+        guard !values.isEmpty else { return }
         let bucket = (values.count + Self.mostPoints - 1) / Self.mostPoints
         // The highest value of each bucket, so that thinning the line never hides a peak.
         let points = stride(from: 0, to: values.count, by: bucket).map { start in
             let end = min(start + bucket, values.count)
             let highest = values[start..<end].max() ?? 0
-            let position = x + Double(end) / Double(series.pictures) * plotWidth
-            return "\(position.fixed(1)) \(vertical(highest).fixed(1))"
+            return (
+                x: x + Double(end) / Double(series.pictures) * plotWidth, y: vertical(highest)
+            )
         }
-        return "<path class=\"line round\(series.round)\" d=\"M\(points.joined(separator: "L"))\"/>"
+        svg.polyline(points, style: "line round\(series.round)")
     }
 
     /// The peak of each round at the right end of its line, moved apart where two would overlap.
-    private func endLabels(_ series: [Series], x: Double) -> String {
+    private func drawEndLabels(_ series: [Series], x: Double, in svg: inout SVG) {
         let labels = series.map { series in
             (
                 round: series.round, peak: series.bytesOverStart.max() ?? 0,
@@ -202,12 +190,16 @@ package struct MemoryChart {
             )
         }.sorted { ($0.last, $1.round) < ($1.last, $0.round) }  // lowest first
         var lowestFree = plotBottom + 4
-        return labels.map { label in
+        for label in labels {
             let y = min(vertical(label.last) + 4, lowestFree)
             lowestFree = y - 15
-            return "<text class=\"round\(label.round)\" x=\"\(x + plotWidth + 6)\" "
-                + "y=\"\(y.fixed(1))\">\(label.round): \(Self.megabyteLabel(label.peak)) MB</text>"
-        }.joined(separator: "\n")
+            svg.text(
+                "\(label.round): \(Self.megabyteLabel(label.peak)) MB",
+                x: x + plotWidth + 6,
+                y: y,
+                style: "peak round\(label.round)"
+            )
+        }
     }
 
     private func vertical(_ bytes: Int) -> Double {
