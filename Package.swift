@@ -119,12 +119,18 @@ let package = Package(
                 "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
             ]
         ),
-        // Those of the macros' plugin: tools/macro-tests.
+        // Those of the macros' plugin: tools/entities.
         .testTarget(name: "VarveTests", dependencies: ["Varve", "VarveTesting"]),
         .testTarget(
             name: "MainActorModuleTests",
             dependencies: ["Varve", "VarveTesting"],
             swiftSettings: [.defaultIsolation(MainActor.self)]
+        ),
+        // Entities that tools/entities wrote from the models of VarveTests, and tests of both.
+        .testTarget(
+            name: "GeneratedEntityTests",
+            dependencies: ["Varve", "VarveObjects", "VarveTesting"],
+            swiftSettings: [.define("GeneratedEntities")]
         ),
         .testTarget(
             name: "CompileFailTests",

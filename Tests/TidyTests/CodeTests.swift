@@ -52,7 +52,8 @@ import Testing
     }
 
     @Test("No line is longer than 100 columns") func linesFitInHundredColumns() {
-        for file in Repository.files where file.path.hasSuffix(".swift") {
+        for file in Repository.files
+        where file.path.hasSuffix(".swift") && !file.isGenerated {
             for (index, line) in file.lines.enumerated() where line.count > 100 {
                 Issue.record("\(file.path):\(index + 1): \(line.count) columns")
             }
@@ -60,7 +61,7 @@ import Testing
     }
 
     @Test("No file is longer than the cap") func filesAreShort() {
-        for file in Repository.files {
+        for file in Repository.files where !file.isGenerated {
             #expect(
                 file.lines.count <= Self.fileLinesMax,
                 "\(file.path): \(file.lines.count) lines"
@@ -69,7 +70,7 @@ import Testing
     }
 
     @Test("The example stays under 300 lines") func theExampleIsShort() {
-        let files = Repository.files.filter { $0.path.hasPrefix("Examples/Notes/") }
+        let files = Repository.files.filter { $0.path.hasPrefix("Examples/VarveNotes/") }
         #expect(files.count > 4)
         // The last line of a file ends, so there is an empty one behind it.
         #expect(files.map { $0.lines.count - 1 }.reduce(0, +) < 300)

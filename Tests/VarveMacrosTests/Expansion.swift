@@ -1,11 +1,11 @@
 // Expands source text and compares, for Swift Testing.
 #if Macros
+import EntityWriter
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
-import VarveMacros
 
 /// The macros by the names they have in source, with what the compiler knows of them.
 private let macros: [String: MacroSpec] = [

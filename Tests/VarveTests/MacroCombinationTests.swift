@@ -1,5 +1,5 @@
 // What combinations of the macros' arguments become (MacroCombinations.swift).
-#if Macros
+#if Macros || GeneratedEntities
 import Foundation
 import Testing
 import Varve

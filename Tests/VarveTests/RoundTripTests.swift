@@ -1,5 +1,5 @@
-// A model made by the macros goes through a store and comes back.
-#if Macros
+// A model made by the macros, or written from one, goes through a store and comes back.
+#if Macros || GeneratedEntities
 import Foundation
 import Testing
 import Varve

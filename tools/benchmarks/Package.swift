@@ -21,7 +21,8 @@ let package = Package(
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"]), .brew(["sqlite"])]
         ),
         .target(name: "CFlushCount"),
-        .target(name: "BenchmarkHarness", dependencies: ["CFlushCount"]),
+        .target(name: "SVGDrawing"),
+        .target(name: "BenchmarkHarness", dependencies: ["CFlushCount", "SVGDrawing"]),
         .executableTarget(
             name: "varve-bench",
             dependencies: [

@@ -137,7 +137,20 @@ offer_benchmark_peers() {
     done
 }
 
+# SwiftPM calls a package by the name of its folder, so a clone cannot be called like a package in it
+# that is built from it.
+check_folder() {
+    local name package
+    name="$(basename "$root" | tr '[:upper:]' '[:lower:]')"
+    for package in "$root/tools" "$root"/tools/* "$root"/Examples/*; do
+        [ -f "$package/Package.swift" ] || continue
+        [ "$(basename "$package" | tr '[:upper:]' '[:lower:]')" != "$name" ] ||
+            fail "SwiftPM confuses this clone, $root, with the package ${package#"$root"/}. Give the folder another name, such as varve."
+    done
+}
+
 set_up() {
+    check_folder
     check_swift
     check_lz4
 }

@@ -11,10 +11,10 @@ import VarveRecords
 
 /// Writes one blob in pieces. Memory stays at the attribute's external limit, however long it gets.
 public struct BlobWriter: ~Copyable {
-    private let writer: VarveEngine.BlobWriter
+    private let writer: PendingBlobWriter
     private let container: PersistentContainer
 
-    init(_ writer: VarveEngine.BlobWriter, _ container: PersistentContainer) {
+    init(_ writer: PendingBlobWriter, _ container: PersistentContainer) {
         self.writer = writer
         self.container = container
     }

@@ -1,5 +1,7 @@
 // The charts of a run, by file name.
 
+import SVGDrawing
+
 /// Draws the charts that a report has numbers for.
 public enum Charts {
     /// Names of the charts' files and what they show, in the order in which a page shows them.

@@ -1,6 +1,8 @@
 // Numbers over a size or a number of savers: panels side by side, one line per engine, both axes
 // logarithmic.
 
+import SVGDrawing
+
 /// One panel: a number over something.
 struct Panel {
     /// What is measured.

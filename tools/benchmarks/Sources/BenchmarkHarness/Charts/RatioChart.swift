@@ -1,5 +1,7 @@
 // How many times better Varve is than each peer, against the goals: one row per number.
 
+import SVGDrawing
+
 /// Draws the comparisons of one level.
 struct RatioChart {
     private let level: Level

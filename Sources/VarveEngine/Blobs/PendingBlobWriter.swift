@@ -8,8 +8,8 @@ internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
-/// Writes one blob in pieces. Used from one thread at a time.
-public final class BlobWriter {
+/// Writes the bytes of a `PendingBlob` in pieces. Used from one thread at a time.
+public final class PendingBlobWriter {
     private let store: BlobStore
     private let externalLimit: Int
     private var buffer: [UInt8] = []
@@ -82,11 +82,14 @@ extension Engine {
     ///
     /// - Parameter externalLimit: a blob of more bytes becomes a file of its own; one of at most
     ///   this many lies in the log. At most 16 MiB.
-    public func makeBlobWriter(externalLimit: Int) throws(EngineError) -> BlobWriter {
+    public func makeBlobWriter(externalLimit: Int) throws(EngineError) -> PendingBlobWriter {
         // Not `checkWritable`: it would wait for a commit that is being synced.
         if role.isReadOnly {
             throw EngineError(.readOnly, "the store was opened for reading only")
         }
-        return BlobWriter(store: blobStore, externalLimit: min(max(externalLimit, 0), 16 << 20))
+        return PendingBlobWriter(
+            store: blobStore,
+            externalLimit: min(max(externalLimit, 0), 16 << 20)
+        )
     }
 }

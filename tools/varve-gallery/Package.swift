@@ -2,7 +2,8 @@
 // A package of its own: the gallery uses an argument parser, and no app that uses Varve should
 // download it. Without the library's macros, so that swift-syntax is neither downloaded nor built:
 // the first table of the demonstration would wait for it for minutes. But tools/test, which sets
-// VARVE_OPTIMIZED, has the library optimised with macros.
+// VARVE_OPTIMIZED, has the library optimised with macros. Its folder is not called gallery: SwiftPM
+// would take a clone of the repository in a folder `gallery` for this package.
 
 import PackageDescription
 
@@ -17,10 +18,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "CMalloc"),
+        .target(name: "SVGDrawing"),
         .target(
             name: "GalleryKit",
             dependencies: [
-                "CMalloc",
+                "CMalloc", "SVGDrawing",
                 .product(name: "VarveObjects", package: "varve"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

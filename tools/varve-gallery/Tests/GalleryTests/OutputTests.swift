@@ -49,10 +49,11 @@ import Testing
             }
         }
         let svg = MemoryChart(series).svg
-        #expect(svg.components(separatedBy: "<path class=\"line round").count - 1 == 10 + 4)
+        #expect(svg.components(separatedBy: "class=\"line round").count - 1 == 10 + 4)
         #expect(svg.components(separatedBy: "class=\"panel\"").count - 1 == 3)
         #expect(svg.contains("4,000 pictures"))
         #expect(svg.contains("rows scrolled"))
+        #expect(svg.contains("translate(18.0 268.0) rotate(-90)"))
         #expect(svg.contains("= 44 MB"))
         #expect(!svg.contains("nan") && !svg.contains("inf"))
     }

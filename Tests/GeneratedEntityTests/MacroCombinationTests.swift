@@ -1,0 +1,1 @@
+../VarveTests/MacroCombinationTests.swift

@@ -1,0 +1,1 @@
+../VarveTests/RoundTripTests.swift
