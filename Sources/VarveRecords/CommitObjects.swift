@@ -5,8 +5,21 @@ public import VarveEngine
 internal import VarveFormat
 
 extension CommitChanges {
-    /// Calls `body` for the changed objects: entity, objects, whether their rows are gone.
-    public func forEachGroup(_ body: (EntityID, ObjectIDSet, Bool) -> Void) {
-        for group in objects { body(group.entity, group.objects, group.kind == .deleted) }
+    /// What became of the objects of a group.
+    public enum Change: Sendable {
+        case inserted, updated, deleted
+    }
+
+    /// Calls `body` for the changed objects: entity, objects, what became of them.
+    public func forEachGroup(_ body: (EntityID, ObjectIDSet, Change) -> Void) {
+        for group in objects {
+            let change: Change =
+                switch group.kind {
+                case .inserted: .inserted
+                case .deleted: .deleted
+                default: .updated
+                }
+            body(group.entity, group.objects, change)
+        }
     }
 }

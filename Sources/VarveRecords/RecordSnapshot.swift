@@ -209,22 +209,23 @@ public final class RecordSnapshot: Sendable {
 
     /// Reads a part of a list in one pass, each page once, and keeps it as bytes. Rows that are in
     /// the cache are read, too.
+    /// - Parameter start: the position of the part in the list.
     /// - Complexity: O(IDs + leaves touched x depth).
     /// - Returns: nil when the rows have more than `bytesMax` bytes.
     public func readAhead(
         _ entity: EntityID,
         _ ids: [ObjectID],
-        _ range: Range<Int>,
+        from start: Int,
         bytesMax: Int
     ) throws(RecordError) -> RowsAhead? {
         let entity = try reader.entity(entity)
         var chunk = RowChunk()
         let fits = try RecordError.ofEngine { () throws(EngineError) in
-            try chunk.read(ids[range], of: entity.tree, storage, bytesMax: bytesMax)
+            try chunk.read(ids[...], of: entity.tree, storage, bytesMax: bytesMax)
         }
         guard fits else { return nil }
         countReads(chunk.count)
-        return RowsAhead(number, entity, range, chunk)
+        return RowsAhead(number, entity, start..<start + ids.count, chunk)
     }
 
     func entity(_ id: EntityID) throws(RecordError) -> RecordEntity { try reader.entity(id) }

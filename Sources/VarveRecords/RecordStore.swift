@@ -322,11 +322,12 @@ public final class RecordStore: Sendable {
     /// on the thread of this or another saver, and savers wait for it: it must be short and must
     /// not call the store.
     public func observeCommits(
-        _ handler: @escaping @Sendable (CommitChanges) -> Void
+        _ handler: @escaping @Sendable (CommitChanges) -> Void,
+        afterwards: @escaping @Sendable (CommitChanges) -> Void = { _ in }
     ) -> CommitObservation {
         // Without an observer a reading process hears of commits early enough at its snapshots.
         engine.followInBackground()
-        return delegate.observe(handler)
+        return delegate.observe(handler, afterwards)
     }
 
     /// The store's identity; it survives compaction, backup and restart.

@@ -23,7 +23,11 @@ public final class CommitObservation: Sendable {
 final class StoreDelegate: EngineDelegate {
     private struct Observers {
         var next = 0
-        var handlers: [(id: Int, call: @Sendable (CommitChanges) -> Void)] = []
+        var handlers:
+            [(
+                id: Int, before: @Sendable (CommitChanges) -> Void,
+                after: @Sendable (CommitChanges) -> Void
+            )] = []
     }
 
     private let rowCache: RowCache
@@ -56,15 +60,20 @@ final class StoreDelegate: EngineDelegate {
             changed: changed.map(\.objects),
             schemaChanged: changes.schemaChanged || changes.isUnknown
         )
-        for handler in observers.withLock({ $0.handlers }) { handler.call(changes) }
+        for handler in observers.withLock({ $0.handlers }) { handler.before(changes) }
     }
 
-    func didPublish(_ changes: CommitChanges) {}
+    func didPublish(_ changes: CommitChanges) {
+        for handler in observers.withLock({ $0.handlers }) { handler.after(changes) }
+    }
 
-    func observe(_ handler: @escaping @Sendable (CommitChanges) -> Void) -> CommitObservation {
+    func observe(
+        _ before: @escaping @Sendable (CommitChanges) -> Void,
+        _ after: @escaping @Sendable (CommitChanges) -> Void
+    ) -> CommitObservation {
         let id = observers.withLock { observers in
             observers.next += 1
-            observers.handlers.append((observers.next, handler))
+            observers.handlers.append((observers.next, before, after))
             return observers.next
         }
         return CommitObservation { [weak self] in

@@ -191,4 +191,6 @@ public struct CommitChanges: Sendable {
     /// Whether `objects` is empty because nobody knows what changed since the commit before: any
     /// object may have.
     public var isUnknown = false
+    /// Whether another engine, of this process or of another, made it.
+    public var isForeign = false
 }

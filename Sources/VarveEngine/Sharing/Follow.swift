@@ -223,24 +223,25 @@ extension Engine {
             state =
                 frame.isBase ? try replay.state(of: frame) : try replay.apply(frame, to: state)
             state.liveBytes = frame.record.liveBytes
-            if frame.carriesChanges { try announce(frame, before) }
+            let changes = frame.carriesChanges ? try changes(of: frame, before) : nil
+            if let changes { delegate.willPublish(changes) }
             _ = published.withLock { $0.show(state, isDurable: true) }
+            if let changes { delegate.didPublish(changes) }
         }
     }
 
-    private func announce(
-        _ frame: ScannedCommit,
+    private func changes(
+        of frame: ScannedCommit,
         _ before: StoreState
-    ) throws(EngineError) {
-        let changes = CommitChanges(
+    ) throws(EngineError) -> CommitChanges {
+        CommitChanges(
             number: frame.number,
             author: frame.record.author,
             timeMicroseconds: frame.record.clockMicroseconds,
             objects: try Replay.changes(of: frame),
-            schemaChanged: before.schemaVersion != frame.record.schemaVersion
+            schemaChanged: before.schemaVersion != frame.record.schemaVersion,
+            isForeign: true
         )
-        delegate.willPublish(changes)
-        delegate.didPublish(changes)
     }
 
     /// Takes the newest state without knowing what changed: every cache must forget.
@@ -256,7 +257,8 @@ extension Engine {
             timeMicroseconds: newest.record.clockMicroseconds,
             objects: [],
             schemaChanged: true,
-            isUnknown: true
+            isUnknown: true,
+            isForeign: true
         )
         delegate.willPublish(changes)
         _ = published.withLock { $0.show(state, isDurable: true) }

@@ -69,6 +69,7 @@ final class BatchWriter<Entity: ManagedObject> {
         guard context.snapshot != nil else { return }
         do throws(StoreError) {
             context.move(to: try context.newestSnapshot(), except: [])
+            context.moveLive()
         } catch {
             throw error.afterCommit
         }

@@ -24,10 +24,14 @@ public final class PersistentContainer: Sendable {
     let pins = PinTable()
     let registries = RegistryList()
     let feed: CommitFeed
+    /// The loops that wait for commits.
+    let signals = LiveSignals()
+    let listeners = CommitListeners()
     let workers: WorkerPool
     private let closed = Atomic<Bool>(false)
     private let observation = Mutex<CommitObservation?>(nil)
     private let mergeIsScheduled = Atomic<Bool>(false)
+    private let liveIsScheduled = Atomic<Bool>(false)
     @MainActor private var storedViewContext: ManagedObjectContext?
 
     private init(
@@ -176,7 +180,10 @@ public final class PersistentContainer: Sendable {
     }
 
     private func observe() {
-        let made = store.observeCommits { [weak self] changes in self?.noteCommit(changes) }
+        let made = store.observeCommits(
+            { [weak self] changes in self?.noteCommit(changes) },
+            afterwards: { [weak self] changes in self?.tell(changes) }
+        )
         observation.withLock { $0 = made }
     }
 
@@ -230,6 +237,8 @@ public final class PersistentContainer: Sendable {
         // The view context holds its container: without it, neither is held by the other.
         // The main actor may be busy, or never run at all: what waits for it holds nothing.
         Task { @MainActor [weak self] in self?.storedViewContext = nil }
+        signals.wake()
+        listeners.end()
         try translating { () throws(RecordError) in try store.close() }
     }
 
@@ -318,10 +327,24 @@ public final class PersistentContainer: Sendable {
         if options.viewContextMergesAutomatically { scheduleMerge() }
     }
 
+    private func tell(_ changes: CommitChanges) {
+        signals.wake()
+        listeners.tell(changes, in: self)
+    }
+
     /// One merge for all commits until the main actor gets to it.
     private func scheduleMerge() {
         guard !mergeIsScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
         Task { @MainActor [weak self] in self?.mergeIntoViewContext() }
+    }
+
+    /// One step of the view context's live lists for all edits until the main actor gets to it.
+    func scheduleLive() {
+        guard !liveIsScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        Task { @MainActor [weak self] in
+            self?.liveIsScheduled.store(false, ordering: .releasing)
+            self?.storedViewContext?.processPendingChanges()
+        }
     }
 
     @MainActor private func mergeIntoViewContext() {
@@ -468,20 +491,5 @@ public final class PersistentContainer: Sendable {
         return model
     }
 
-    /// Whether a test planted a bug.
-    func has(_ bug: PlantedObjectBug) -> Bool {
-        !options.plantedBugs.isEmpty && options.plantedBugs.contains(bug)
-    }
-
     func report(_ failure: ReadFailure) { options.onReadFailure?(failure) }
-}
-
-extension CommitChanges {
-    var objectChanges: [ObjectChanges] {
-        var changes: [ObjectChanges] = []
-        forEachGroup { entity, objects, isDeletion in
-            changes.append(ObjectChanges(entity: entity, objects: objects, isDeletion: isDeletion))
-        }
-        return changes
-    }
 }

@@ -10,6 +10,7 @@
 import Synchronization
 import VarveBase
 import VarveEngine
+import VarveRecords
 
 #if VARVE_THREAD_SANITIZER
 /// In the whole module: the thread sanitizer sees nothing of the other one.
@@ -72,6 +73,17 @@ struct ObjectChanges: Sendable {
     var entity: EntityID
     var objects: ObjectIDSet
     var isDeletion: Bool
+}
+
+extension CommitChanges {
+    var objectChanges: [ObjectChanges] {
+        var changes: [ObjectChanges] = []
+        forEachGroup { entity, objects, change in
+            let isDeletion = change == .deleted
+            changes.append(ObjectChanges(entity: entity, objects: objects, isDeletion: isDeletion))
+        }
+        return changes
+    }
 }
 
 /// The changes of recent commits.

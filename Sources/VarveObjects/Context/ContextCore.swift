@@ -11,9 +11,7 @@ import VarveRecords
     private let rowCache: RowCache
     private let counters: ObjectCounters
     /// The context's living objects.
-    @usableFromInline let registry = ObjectRegistry()
-    /// How many objects the context would lose if it went now.
-    let unsaved: UnsavedCount
+    @usableFromInline let registry: ObjectRegistry
     /// Nil once the context is gone; its objects then keep the values they have.
     weak var context: ManagedObjectContext?
     /// Whether getters tell observers. On for the view context.
@@ -25,11 +23,11 @@ import VarveRecords
 
     init(container: PersistentContainer, observes: Bool, label: String) {
         self.container = container
-        unsaved = UnsavedCount(label)
+        registry = ObjectRegistry(label: label)
         rowCache = container.store.rowCache
         counters = container.counters
         self.observes = observes
-        container.registries.add(registry, unsaved)
+        container.registries.add(registry)
     }
 
     deinit { container.registries.remove(registry) }
@@ -50,22 +48,12 @@ import VarveRecords
     }
 }
 
-/// How many objects of a context have unsaved edits, for any thread to look at.
-final class UnsavedCount: Sendable {
-    /// The context's name.
-    let label: String
-    let count = Atomic<Int>(0)
-
-    init(_ label: String) { self.label = label }
-}
-
 /// The registries of a container's contexts, for figures over all of them.
 final class RegistryList: Sendable {
-    private typealias Entry = (registry: ObjectRegistry, unsaved: UnsavedCount)
-    private let registries = Mutex<[ObjectIdentifier: Entry]>([:])
+    private let registries = Mutex<[ObjectIdentifier: ObjectRegistry]>([:])
 
-    func add(_ registry: ObjectRegistry, _ unsaved: UnsavedCount) {
-        registries.withLock { $0[ObjectIdentifier(registry)] = (registry, unsaved) }
+    func add(_ registry: ObjectRegistry) {
+        registries.withLock { $0[ObjectIdentifier(registry)] = registry }
     }
 
     func remove(_ registry: ObjectRegistry) {
@@ -73,17 +61,17 @@ final class RegistryList: Sendable {
     }
 
     /// Objects alive, over all contexts.
-    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.registry.count } } }
+    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
     /// How many contexts have an object.
     func references(_ id: ObjectID) -> Int {
-        registries.withLock { $0.values.count { $0.registry.contains(id) } }
+        registries.withLock { $0.values.count { $0.contains(id) } }
     }
 
     /// The contexts with unsaved edits, by name, and how many objects each would lose.
     var unsaved: [(label: String, objects: Int)] {
-        let counts = registries.withLock { $0.values.map(\.unsaved) }
-        return counts.map { ($0.label, $0.count.load(ordering: .relaxed)) }
+        let all = registries.withLock { Array($0.values) }
+        return all.map { ($0.label, $0.unsaved.load(ordering: .relaxed)) }
             .filter { $0.1 > 0 }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
 }

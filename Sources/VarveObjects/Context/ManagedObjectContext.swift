@@ -76,6 +76,8 @@ public final class ManagedObjectContext {
     /// The object whose `prepareForDeletion` runs: it may still be edited.
     var hookObject: (any ManagedObject)?
     var cancellation: CancellationFlag?
+    /// Brings the live lists and values along; nil before the first of them.
+    var live: LiveFeed?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     private let pinToken: Int
     private let owner: PinOwner
@@ -97,7 +99,7 @@ public final class ManagedObjectContext {
     var rowsAheadMax: Int { core.observes ? 4096 : .max }
 
     deinit {
-        core.unsaved.count.store(0, ordering: .relaxed)
+        core.registry.unsaved.store(0, ordering: .relaxed)
         container.pins.set(pinToken, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
     }
@@ -285,6 +287,7 @@ public final class ManagedObjectContext {
     /// Keeps an object until the next save, rollback or reset.
     func noteChanged(_ object: any ManagedObject, _ id: ObjectID) {
         if changed.updateValue(object, forKey: id) == nil { changedEntries += 1 }
+        noteLiveEdit()
     }
 
     // MARK: State of the edits
@@ -298,7 +301,7 @@ public final class ManagedObjectContext {
     private func tellUnsaved() {
         let hasOthers = !toManyEdits.isEmpty && !has(.closingDropsLists) || !lostTargets.isEmpty
         let count = max(changed.count, hasOthers ? 1 : 0)
-        core.unsaved.count.store(count, ordering: .relaxed)
+        core.registry.unsaved.store(count, ordering: .relaxed)
     }
 
     /// New objects, by ID.

@@ -27,6 +27,7 @@ extension ManagedObjectContext {
         guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {
             move(to: try newestSnapshot(), except: [])
+            moveLive()
         } catch {
             if isMerge, error.code == .closed { return }
             note(error, nil)
@@ -41,7 +42,7 @@ extension ManagedObjectContext {
         }
         guard newer.number > older.number else { return }
         // What was deleted is decided by the commit that the app saw.
-        processPendingChanges()
+        processPendingDeletions()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         var touched = touched(since: older, newer, except: own)

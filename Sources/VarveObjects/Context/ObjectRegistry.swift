@@ -20,6 +20,12 @@ public import VarveBase
 /// The living objects of one context, by ID. Every call costs O(1) per object, but for `all`.
 @usableFromInline final class ObjectRegistry: Sendable {
     private let table = Mutex(RegistryTable())
+    /// The context's name.
+    let label: String
+    /// How many objects of the context have unsaved edits, for any thread to look at.
+    let unsaved = Atomic<Int>(0)
+
+    init(label: String = "") { self.label = label }
 
     /// Number of living objects.
     var count: Int { table.withLock { $0.count } }

@@ -134,6 +134,7 @@ extension ManagedObjectContext {
             note(error, object)
         }
         if changed.isEmpty { forgetIfNothingIsLeft() }
+        noteLiveEdit()
     }
 
     /// Lays a value over an object's row; takes the edit out when it is what the row has.

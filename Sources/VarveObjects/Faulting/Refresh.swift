@@ -15,6 +15,7 @@ extension ManagedObjectContext {
     public func refresh(_ object: some ManagedObject, mergeChanges: Bool) {
         guard phase != .writing, object.storage.core === core else { return }
         guard mergeChanges else {
+            defer { moveLive() }
             forgetRefusals(of: object.storage.object)
             if object.isInserted || object.storage.state.contains(.invalid) { return }
             dropEdits(of: object)
@@ -48,6 +49,7 @@ extension ManagedObjectContext {
     public func rollback() {
         if phase == .writing { return }
         _ = dropAllEdits()
+        moveLive()
     }
 
     /// Gives all edits up. What the caller gets are the objects that had some: the end of one runs
@@ -97,6 +99,8 @@ extension ManagedObjectContext {
         keptValues = [:]
         snapshot = nil
         withExtendedLifetime(ended) {}
+        live?.replacesAll = true
+        moveLive()
     }
 
     func dropEdits(of object: any ManagedObject) {

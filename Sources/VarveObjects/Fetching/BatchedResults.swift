@@ -1,7 +1,9 @@
 // The list of a request whose rows are read in batches, when they are touched.
 //
 // Invariants
-// - IDs only, 8 bytes each, frozen at the fetch.
+// - The list is frozen at the fetch: IDs of 8 bytes each, or, where an index gives filter and
+//   order, a place in the tree of its commit, which it keeps readable. One of a live list is frozen
+//   when the live list moves on.
 // - Touching index i reads the rows of batch i/size that are not cached, in one pass, and nothing
 //   else, unless it is the third in a row: then rows after it come along, as bytes (RowsAhead).
 // - The two batches touched last stay pinned: by the list, or by the objects that it made of them.
@@ -16,24 +18,28 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     /// 0.
     public var startIndex: Int { 0 }
     /// The number of objects.
-    public var endIndex: Int { store.ids.count }
+    public var endIndex: Int { store.count }
     /// The number of objects. Reads no row.
-    public var count: Int { store.ids.count }
+    public var count: Int { store.count }
     /// Whether there is none. Reads no row.
-    public var isEmpty: Bool { store.ids.isEmpty }
+    public var isEmpty: Bool { store.count == 0 }
     /// Rows per batch.
     public var batchSize: Int { store.size }
 
-    /// The objects' IDs. Reads no row.
+    /// The objects' IDs, all in memory. Reads no row. A read that fails is remembered like that of
+    /// a property, and gives none.
     public var ids: [Entity.ID] {
-        store.ids.map { TypedObjectID(store.identity($0)) }
+        store.ids(0..<store.count).map { TypedObjectID(store.identity($0)) }
     }
 
-    /// The ID at a position. Reads no row.
-    public func id(at index: Int) -> Entity.ID { TypedObjectID(store.identity(store.ids[index])) }
+    /// The ID at a position. Reads no row. If the position cannot be read, which is remembered like
+    /// the failed read of a property, it is an ID that no object has.
+    /// - Complexity: O(log n).
+    public func id(at index: Int) -> Entity.ID { TypedObjectID(store.identity(store.id(index))) }
 
     /// The object at a position. Its batch is read if it is not in memory; a read that fails is
-    /// remembered like that of a property, and the object stays a fault.
+    /// remembered like that of a property, and the object stays a fault. If even its ID cannot be
+    /// read, it is an object without values that belongs to no context.
     ///
     /// With `returningFaults(false)` a batch's objects are made together, and live at least until
     /// two other batches were touched.
@@ -47,13 +53,15 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
 @usableFromInline final class BatchStore<Entity: ManagedObject> {
     @usableFromInline let context: ManagedObjectContext
     @usableFromInline let model: EntityModel
-    @usableFromInline let ids: [ObjectID]
+    let list: ObjectList
+    @usableFromInline let count: Int
     let size: Int
     let returnsFaults: Bool
     let prefetch: [PrefetchNode]
 
     private struct Batch {
         var number: Int
+        var ids: [ObjectID]
         var commit: CommitNumber
         /// How often objects had left the context by then.
         var endings: Int
@@ -63,6 +71,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         /// By position in the batch; empty where faults are asked for.
         var objects: [Entity] = []
     }
+    /// Whether some of the list's positions could not be read.
+    private var isUnreadable = false
     /// The batch touched last stands last.
     private var batches: [Batch] = []
     /// Batches touched one after another, before the last one.
@@ -83,17 +93,30 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     init(
         context: ManagedObjectContext,
         model: EntityModel,
-        ids: [ObjectID],
+        list: ObjectList,
         size: Int,
         returnsFaults: Bool,
         prefetch: [PrefetchNode]
     ) {
         self.context = context
         self.model = model
-        self.ids = ids
+        self.list = list
+        count = list.count
         self.size = size
         self.returnsFaults = returnsFaults
         self.prefetch = prefetch
+    }
+
+    /// Another list of the same request.
+    convenience init(like other: BatchStore, list: ObjectList) {
+        self.init(
+            context: other.context,
+            model: other.model,
+            list: list,
+            size: other.size,
+            returnsFaults: other.returnsFaults,
+            prefetch: other.prefetch
+        )
     }
 
     deinit {
@@ -135,15 +158,55 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
             if object.isFault { refill(object) }
             return object
         }
+        let id = id(index)
+        if id == ObjectID(0) { return unreadable() }
         let object: Entity =
-            context.core.registry.find(ids[index], entity: model.number, as: Entity.self)
-            ?? context.makeObject(ids[index], model, row: nil)
+            context.core.registry.find(id, entity: model.number, as: Entity.self)
+            ?? context.makeObject(id, model, row: nil)
         bringUpToDate(object, at: index, touched.error)
         return object
     }
 
+    // MARK: IDs
+
+    /// The ID at a position; 0, which no object has, if it cannot be read.
+    @usableFromInline func id(_ index: Int) -> ObjectID {
+        precondition(index >= 0 && index < count, "a position of the list")
+        // The batch touched last knows its own.
+        if let last = batches.last, last.number == index / size, !last.ids.isEmpty {
+            return last.ids[index - last.number * size]
+        }
+        return ids(index..<index + 1).first ?? ObjectID(0)
+    }
+
+    /// The IDs at some positions; none if they cannot be read, which is remembered: once, since one
+    /// page of an index has hundreds.
+    func ids(_ range: Range<Int>) -> [ObjectID] {
+        do throws(StoreError) { return try read(range) } catch {
+            if !isUnreadable { context.note(error, nil) }
+            isUnreadable = true
+            return []
+        }
+    }
+
+    /// Stands for the object of a position that cannot be read: one without values.
+    @usableFromInline func unreadable() -> Entity {
+        Entity(
+            storage: ObjectStorage(
+                core: context.core,
+                model: model,
+                object: ObjectID(0),
+                state: .invalid
+            )
+        )
+    }
+
+    private func read(_ range: Range<Int>) throws(StoreError) -> [ObjectID] {
+        try context.container.translating { () throws(RecordError) in try list.ids(range) }
+    }
+
     func load(_ range: Range<Int>) throws(StoreError) {
-        let range = range.clamped(to: 0..<ids.count)
+        let range = range.clamped(to: 0..<count)
         guard !range.isEmpty else { return }
         for number in range.lowerBound / size...(range.upperBound - 1) / size { try read(number) }
     }
@@ -177,7 +240,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
             objectsWanted: ObjectsWanted(
                 number: last.number,
                 commit: last.commit,
-                ids: Array(ids[positions(last.number)]),
+                ids: last.ids,
                 rows: last.rows
             )
         )
@@ -225,7 +288,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
 
     private func positions(_ number: Int) -> Range<Int> {
-        number * size..<min(ids.count, (number + 1) * size)
+        number * size..<min(count, (number + 1) * size)
     }
 
     /// Makes a batch the last one; reads its rows if it is not there.
@@ -247,7 +310,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
             // The context moved: the rows may be others now, and so may the objects.
             release(batches.remove(at: known))
         }
-        let wanted = Array(ids[positions(number)])
+        let wanted = try read(positions(number))
         let rows = try context.container.translating { () throws(RecordError) in
             try snapshot.rows(
                 self.model.record.id,
@@ -264,6 +327,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         if number + 1 == aheadEnd { cache.dropRowsAhead(of: ObjectIdentifier(self)) }
         var batch = Batch(
             number: number,
+            ids: wanted,
             commit: snapshot.number,
             endings: context.core.endings,
             rows: rows,
@@ -322,8 +386,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         let fitting = min(room / 8 * 7 / rowWeight, context.rowsAheadMax) / size - 1
         batchesAhead = min(isLost ? batchesAhead / 2 : max(1, 2 * batchesAhead), max(0, fitting))
         if batchesAhead == 0 { return nil }
-        let range = wanted.lowerBound..<min(ids.count, wanted.upperBound + batchesAhead * size)
-        guard cache.misses(ids[range], at: snapshot.number) else {
+        let range = wanted.lowerBound..<min(count, wanted.upperBound + batchesAhead * size)
+        guard let ids = try? read(range), cache.misses(ids[...], at: snapshot.number) else {
             // Nearly all are cached: a batch reads what is missing.
             (batchesAhead, aheadEnd) = (0, 0)
             return nil
@@ -335,7 +399,12 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         // Damage further on is for whoever wants those rows. Rows larger than those of the batch
         // before may not fit: half as many next time.
         guard
-            let read = try? snapshot.readAhead(model.record.id, ids, range, bytesMax: bytesMax)
+            let read = try? snapshot.readAhead(
+                model.record.id,
+                ids,
+                from: range.lowerBound,
+                bytesMax: bytesMax
+            )
         else { return nil }
         cache.keep(read, of: list)
         return read

@@ -65,8 +65,13 @@ extension ManagedObjectContext {
     /// touched. From the third batch in a row on, rows after it come along as bytes: up to twice
     /// what the row cache may keep (`ContainerOptions.unreferencedRowBytes`), shared by all lists
     /// of the container; in the view context at most 4,096 rows at a time.
-    /// - Complexity: 8 bytes per object; no row is read here unless the filter or the sort needs
-    ///   it.
+    ///
+    /// Where an index gives filter and order, the list is a place in the index of its commit: it
+    /// opens at once, however long it is, and keeps the commit readable as long as it lives. Else
+    /// it is a list of IDs.
+    /// - Complexity: O(log n) and O(1) memory with an index that gives filter and order, or without
+    ///   both; else that of `fetchIDs`, and 8 bytes per object. Each object with unsaved edits
+    ///   costs O(log n).
     public func fetchBatched<Entity>(
         _ descriptor: FetchDescriptor<Entity>,
         size: Int = 50
@@ -76,12 +81,11 @@ extension ManagedObjectContext {
         }
         let snapshot = try currentSnapshot()
         let plan = try RequestPlan(descriptor, in: self)
-        let ids = try orderedIDs(plan, snapshot)
         return BatchedResults(
             store: BatchStore(
                 context: self,
                 model: plan.model,
-                ids: ids,
+                list: try list(plan, snapshot),
                 size: size,
                 returnsFaults: descriptor.returnsFaults,
                 prefetch: plan.prefetch
@@ -145,6 +149,40 @@ extension ManagedObjectContext {
     }
 
     // MARK: Steps
+
+    /// Steps 3 to 5 for a list that is read a part at a time.
+    private func list<Entity>(
+        _ plan: RequestPlan<Entity>,
+        _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> ObjectList {
+        let touches = touchesPending(plan)
+        let list = try container.translating { () throws(RecordError) in
+            let held = snapshot.held(for: PinOwner(.context, label: "list \(plan.model.name)"))
+            guard let positions = try held.positioned(plan.query) else { return nil as ObjectList? }
+            let window = ListWindow(plan.query)
+            let source = ListSource(positions, plan.query)
+            if !touches {
+                // A short list is rather copied than its commit kept.
+                let isShort = window.range(of: positions.count).count <= Self.copiedListMax
+                return isShort ? nil : ObjectList(source: source, window: window)
+            }
+            let request = try ListRequest(plan, snapshot.schema)
+            return ObjectList(
+                source: source,
+                patch: try patch(request, over: source, snapshot),
+                window: request.window
+            )
+        }
+        if let list { return list }
+        let ids = try orderedIDs(plan, snapshot)
+        return ObjectList(
+            source: ListSource(IDChunks(ids), plan.query),
+            window: ListWindow(plan.query.withoutWindow)
+        )
+    }
+
+    /// IDs of a list that are copied rather than looked up in their commit.
+    private static var copiedListMax: Int { 256 }
 
     /// Steps 3 to 5: the IDs of a request, in its order. Where no unsaved edit can change the
     /// answer the store gives all three; else its list with the edits laid over (Overlay.swift).

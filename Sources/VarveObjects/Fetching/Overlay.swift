@@ -96,7 +96,7 @@ extension ManagedObjectContext {
     /// Whether unsaved edits can change the answer.
     func touchesPending<Entity>(_ plan: RequestPlan<Entity>) -> Bool {
         guard plan.descriptor.includesPendingChanges, hasChanges else { return false }
-        processPendingChanges()
+        processPendingDeletions()
         return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
     }
 

@@ -206,6 +206,7 @@ extension ManagedObjectContext: GraphState {
             journal.takeBack(key)
         }
         forgetIfNothingIsLeft()
+        noteLiveEdit()
     }
 
     /// Several edits that an app made with one call. What they have come to is asked at the end:

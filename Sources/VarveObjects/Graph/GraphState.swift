@@ -98,4 +98,13 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case windowIgnoresTheCursor
     case closingDropsLists
     case editsOutliveARollback
+    case liveForgetsNeighbours
+    case liveForgetsEditsBefore
+}
+
+extension PersistentContainer {
+    /// Whether a test planted a bug.
+    func has(_ bug: PlantedObjectBug) -> Bool {
+        !options.plantedBugs.isEmpty && options.plantedBugs.contains(bug)
+    }
 }

@@ -54,14 +54,14 @@ extension ManagedObjectContext {
     /// Runs delete rules and calls `willSave`, which may change more objects, until nothing is
     /// added.
     func applyDeleteRules() {
-        processPendingChanges()
+        processPendingDeletions()
         var told: Set<ObjectID> = []
         var entries = -1
         while entries != changedEntries {
             entries = changedEntries
             let ids = changed.keys.filter { !told.contains($0) }.sorted()
             for id in ids { changed[id]?.willSave() }
-            processPendingChanges()
+            processPendingDeletions()
             if entries != changedEntries { told.formUnion(ids) }
         }
     }

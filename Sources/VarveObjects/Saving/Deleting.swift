@@ -56,9 +56,16 @@ extension ManagedObjectContext {
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
-    /// Runs delete rules for what was deleted so far. `save`, fetches that look at unsaved edits,
-    /// and `advance` do it too. Inside `prepareForDeletion` it does nothing.
+    /// Runs delete rules for what was deleted so far, and brings live lists and values up to the
+    /// unsaved edits. `save` and `advance` do it too; fetches that look at unsaved edits run the
+    /// rules. In the view context it is done as soon as the main actor has time. Inside
+    /// `prepareForDeletion` it does nothing.
     public func processPendingChanges() {
+        processPendingDeletions()
+        moveLive()
+    }
+
+    func processPendingDeletions() {
         guard hookObject == nil else { return }
         while !deletesToProcess.isEmpty {
             let batch = deletesToProcess

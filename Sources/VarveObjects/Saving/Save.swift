@@ -36,7 +36,10 @@ extension ManagedObjectContext {
         // 1. checkSavable: a context that may not save says so before it does anything.
         try checkSavable()
         phase = .preparing
-        defer { phase = .idle }
+        defer {
+            phase = .idle
+            moveLive()
+        }
         // 2. applyDeleteRules: cascade, nullify and `willSave`, until nothing is added.
         applyDeleteRules()
         try container.checkOpen()

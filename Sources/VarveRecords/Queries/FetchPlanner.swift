@@ -46,6 +46,31 @@ struct FetchPlanner<Source: RecordSource> {
         return best.plan
     }
 
+    /// A plan whose entries are the list itself, in order and without a test; nil: there is none.
+    func positionedPlan() throws(RecordError) -> FetchPlan? {
+        if root == .constant(false) { return make(.nothing, residual: nil, candidates: 0) }
+        let tests = Self.tests(root)
+        if objectPlan(tests) != nil { return nil }
+        if tests.isEmpty, sort.terms.isEmpty {
+            let all = try reader.count(entity.tree)
+            return make(
+                .rows,
+                residual: nil,
+                isReversed: sort.isTieDescending,
+                candidates: all
+            )
+        }
+        for index in entity.indexes {
+            let match = IndexMatch(index, tests)
+            if match.ranges.isEmpty { return make(.nothing, residual: nil, candidates: 0) }
+            guard match.covered.count == tests.count, order(match) != nil else { continue }
+            let entries = try reader.count(index.tree, match.ranges)
+            let plan = try indexCandidate(match, entries, tests, fewest: entries).plan
+            if plan.isOrdered, plan.residual == nil { return plan }
+        }
+        return nil
+    }
+
     /// The and-terms of a filter.
     static func tests(_ root: PredicateNode) -> [PredicateNode] {
         switch root {

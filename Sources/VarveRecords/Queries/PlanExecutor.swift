@@ -111,7 +111,7 @@ struct PlanExecutor<Source: RecordSource> {
     }
 
     /// Cuts the ranges at the places of the window.
-    private func clip(
+    func clip(
         _ ranges: [KeyRange],
         _ window: FetchWindow
     ) throws(RecordError) -> [KeyRange] {

@@ -41,6 +41,12 @@ public struct KeysetPosition: Hashable, Sendable {
         self.values = values
         self.object = object
     }
+
+    /// Whether both are the same place: values are compared by their bytes, as an order does it.
+    public func isSame(as other: KeysetPosition) -> Bool {
+        object == other.object && values.count == other.values.count
+            && zip(values, other.values).allSatisfy { $0.isSame(as: $1) }
+    }
 }
 
 /// A request for objects of one entity.

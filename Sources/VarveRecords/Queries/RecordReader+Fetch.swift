@@ -34,6 +34,18 @@ extension RecordReader {
         _ query: RecordQuery,
         needsOrder: Bool = true
     ) throws(RecordError) -> (FetchPlan, FetchWindow) {
+        let (planner, window) = try planner(query, needsOrder: needsOrder)
+        return (try planner.plan(), window)
+    }
+
+    /// What chooses the plan of a request, once the request is checked.
+    /// - Parameter turnsRound: whether filters through relationships are answered first, from the
+    ///   far side. Then the plan holds for this state of the far entities only.
+    func planner(
+        _ query: RecordQuery,
+        needsOrder: Bool,
+        turnsRound: Bool = true
+    ) throws(RecordError) -> (FetchPlanner<Source>, FetchWindow) {
         if let limit = query.limit, limit < 0 { throw .invalidRequest("the limit is \(limit)") }
         if query.offset < 0 { throw .invalidRequest("the offset is \(query.offset)") }
         let entity = try entity(query.entity)
@@ -49,11 +61,11 @@ extension RecordReader {
         let planner = FetchPlanner(
             reader: self,
             entity: entity,
-            root: try turnedRound(filter.root, entity),
+            root: turnsRound ? try turnedRound(filter.root, entity) : filter.root,
             sort: sort,
             wanted: wanted.map { $0.overflow ? Int.max : $0.partialValue },
             needsOrder: needsOrder
         )
-        return (try planner.plan(), window)
+        return (planner, window)
     }
 }

@@ -12,6 +12,7 @@ extension GraphWorld {
         try compare(editor.context, editor.shown, "context \(index(editor))")
         let has = editor.context.hasChanges
         if !editor.hasEdits, has { throw fail("context \(index(editor)) has edits without any") }
+        try compareLists(editor)
     }
 
     func compare(_ context: ManagedObjectContext, _ state: ModelState, _ who: String) throws {

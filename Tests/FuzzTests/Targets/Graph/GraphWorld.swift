@@ -22,6 +22,8 @@ final class GraphEditor {
     /// Whether a save may do what the model does not say: then its outcome is only checked for
     /// soundness, and the model taken from it.
     var isWild = false
+    /// Lists that follow the context.
+    var lists: [LiveMirror] = []
 
     init(_ context: ManagedObjectContext, _ base: ModelState, _ commit: Int) {
         self.context = context
@@ -160,6 +162,8 @@ final class GraphWorld {
     /// Whether somebody looks at objects, and whether edits of relationships are rolled back in the
     /// middle.
     let looks: Bool
+    /// Decides which live lists the contexts have: the run's own choices stay as they are.
+    let listSeed: UInt64
     let interrupts: Bool
     /// Chance beside the steps' own: runs without observers stay as they are.
     var chance = SeededRandom(seed: 0)
@@ -171,6 +175,7 @@ final class GraphWorld {
         var random = SeededRandom(seed: setup)
         self.options = options
         looks = observes
+        listSeed = ~setup
         interrupts = observes && setup % 2 == 0
         density = [0, 1, 4, 16][Int(random.next() % 4)]
         codes = [0, 3, 40][Int(random.next() % 3)]
@@ -193,6 +198,7 @@ final class GraphWorld {
     func addEditor() throws {
         let editor = GraphEditor(container.newContext(), newest, commit)
         _ = try editor.context.count(Alpha.all)
+        try addLists(editor)
         editors.append(editor)
     }
 
