@@ -60,9 +60,27 @@ final class Mirror {
                 mistake = "\(id) comes in at \(place.offset) of \(ids.count)"
             }
         }
-        counts = sections?().map(\.count) ?? []
+        applySections(change)
         for item in change.updated { expect(item.id, at: item.place, "updated") }
         for (id, place) in all { expect(id, at: place, "put in") }
+    }
+
+    /// The sections before and the change make the sections now.
+    private func applySections(_ change: LiveChange<Item>) {
+        guard let sections else { return }
+        for place in change.deleted.map(\.place) + change.moved.map(\.from) {
+            counts[place.section] -= 1
+        }
+        for section in change.deletedSections.reversed() where counts.remove(at: section) != 0 {
+            mistake = "section \(section) ended, and its objects are not told of"
+        }
+        for section in change.insertedSections { counts.insert(0, at: section) }
+        for place in change.inserted.map(\.place) + change.moved.map(\.to) {
+            counts[place.section] += 1
+        }
+        let now = sections().map(\.count)
+        if counts != now { mistake = "its changes make sections of \(counts), not \(now)" }
+        counts = now
     }
 
     private func expect(_ id: Item.ID, at place: LiveChange<Item>.Place, _ what: String) {

@@ -52,6 +52,8 @@ public final class PersistentContainer: Sendable {
         )
     }
 
+    deinit { listeners.end() }
+
     // MARK: Opening and closing
 
     /// Opens the store at `url`, makes it if it does not exist, and brings it to the app's schema.
@@ -490,6 +492,4 @@ public final class PersistentContainer: Sendable {
         }
         return model
     }
-
-    func report(_ failure: ReadFailure) { options.onReadFailure?(failure) }
 }

@@ -194,6 +194,7 @@ extension ManagedObjectContext {
         }
         failureList = []
         listedFailures = []
+        moveLive()
     }
 
     func note(_ error: StoreError, _ object: (any ManagedObject)?) {

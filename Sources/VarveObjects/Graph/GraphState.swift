@@ -103,6 +103,8 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
 }
 
 extension PersistentContainer {
+    func report(_ failure: ReadFailure) { options.onReadFailure?(failure) }
+
     /// Whether a test planted a bug.
     func has(_ bug: PlantedObjectBug) -> Bool {
         !options.plantedBugs.isEmpty && options.plantedBugs.contains(bug)

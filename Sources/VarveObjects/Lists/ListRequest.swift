@@ -61,8 +61,9 @@ struct ListRequest {
         of id: ObjectID,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> KeysetPosition {
-        guard !query.sort.isEmpty, let row = try snapshot.row(model.record.id, id) else {
-            return KeysetPosition(values: [], object: id)
+        if query.sort.isEmpty { return KeysetPosition(values: [], object: id) }
+        guard let row = try snapshot.row(model.record.id, id) else {
+            throw .objectNotFound(entity: model.name, object: id)
         }
         return try sort.key(SnapshotRow(row: row, snapshot: snapshot), snapshot)
     }
@@ -105,7 +106,11 @@ extension ManagedObjectContext {
             if !isUnsaved(id),
                 let stored = try request.place(try snapshot.row(entity, id), snapshot)
             {
-                patch.removed.append(try request.rank(of: stored, in: source, snapshot))
+                let rank = try request.rank(of: stored, in: source, snapshot)
+                guard rank < source.count else {
+                    throw .invalidRequest("an index does not agree with the rows of the list")
+                }
+                patch.removed.append(rank)
             }
             guard let values = try resolver.values(entity, id),
                 let key = try request.place(values, resolver)

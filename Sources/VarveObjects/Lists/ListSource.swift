@@ -49,27 +49,38 @@ final class ListSource {
     /// The IDs themselves, if they are in memory.
     var chunks: IDChunks? { if case .ids(let ids) = content { ids } else { nil } }
 
-    private func positions() throws(RecordError) -> PositionedList? {
-        switch content {
-        case .ids: return nil
-        case .positions(let list): return list
-        case .unread:
-            guard let feed, let snapshot = feed.snapshot else {
-                throw .invalidRequest("a live list was read after its context was gone")
-            }
-            guard let list = try snapshot.positioned(query), list.count == count else {
-                throw .invalidRequest("a live list was read before it was brought up to date")
-            }
-            content = .positions(list)
-            feed.noteRead(self)
-            return list
+    /// Takes the feed's commit, if nobody has read the source there.
+    private func resolve() throws(RecordError) {
+        guard case .unread = content else { return }
+        guard let feed, let snapshot = feed.snapshot else {
+            throw .invalidRequest("a live list was read after its context was gone")
         }
+        guard let found = try list(at: snapshot) else {
+            throw .invalidRequest("a live list was read before it was brought up to date")
+        }
+        content = found
+        feed.noteRead(self)
+    }
+
+    /// The list at another commit that shows the same. An index that has cut a text since, outside
+    /// of the list, gives no positions any more: then it is the IDs.
+    private func list(at snapshot: RecordSnapshot) throws(RecordError) -> Content? {
+        if let list = try snapshot.positioned(query) {
+            return list.count == count ? .positions(list) : nil
+        }
+        let ids = try snapshot.fetchIDs(query.withoutWindow)
+        return ids.count == count ? .ids(IDChunks(ids)) : nil
+    }
+
+    private func positions() throws(RecordError) -> PositionedList? {
+        try resolve()
+        if case .positions(let list) = content { return list }
+        return nil
     }
 
     func ids(_ range: Range<Int>) throws(RecordError) -> [ObjectID] {
-        if case .ids(let ids) = content { return ids.ids(range) }
-        guard let list = try positions() else { return [] }
-        return try list.ids(range)
+        if let list = try positions() { return try list.ids(range) }
+        return chunks?.ids(range) ?? []
     }
 
     /// How many of the list come before a place.
@@ -79,9 +90,8 @@ final class ListSource {
         _ sort: CompiledSort,
         _ key: (ObjectID) throws(RecordError) -> KeysetPosition
     ) throws(RecordError) -> Int {
-        guard case .ids(let ids) = content else {
-            return try positions()?.rank(of: place) ?? 0
-        }
+        if let list = try positions() { return try list.rank(of: place) }
+        guard let ids = chunks else { return 0 }
         var (low, high) = (0, ids.count)
         while low < high {
             let middle = (low + high) / 2
@@ -101,7 +111,7 @@ final class ListSource {
         _ key: (ObjectID) throws(RecordError) -> KeysetPosition
     ) throws(RecordError) -> Int {
         if let list = try positions() { return try list.endOfRun(of: first) }
-        guard case .ids(let ids) = content, let value = first.values.first else { return count }
+        guard let ids = chunks, let value = first.values.first else { return count }
         func isInside(_ index: Int) throws(RecordError) -> Bool {
             try key(ids[index]).values.first?.isSame(as: value) ?? false
         }
@@ -132,8 +142,8 @@ final class ListSource {
     /// Stays at a commit, which shows the same list: the live list moves on without it.
     func freeze(at snapshot: RecordSnapshot?) {
         guard feed != nil else { return }
-        if case .unread = content, let list = try? snapshot?.positioned(query) {
-            content = .positions(list)
+        if case .unread = content, let snapshot, let found = try? list(at: snapshot) {
+            content = found
         }
         feed = nil
     }

@@ -45,7 +45,7 @@ public struct LiveChanges<Entity: ManagedObject>: AsyncSequence {
                 // Before anything is looked at: what comes later wakes.
                 let heard = buffer.signal.heard
                 if !context.automaticallyMergesChanges {
-                    context.advance()
+                    context.advance(isMerge: true)
                 }
                 context.processPendingChanges()
                 if let change = buffer.take() { return change }

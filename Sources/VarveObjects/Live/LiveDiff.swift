@@ -22,6 +22,11 @@ struct LiveEntry {
     var isChanged = false
 
     var changesPlace: Bool { !isSamePlace(oldKey, newKey) }
+    /// Whether the first sort value, which sections are made by, is another one.
+    var changesSection: Bool {
+        guard let old = oldKey?.values.first, let new = newKey?.values.first else { return false }
+        return StoredOrder.precedes(old, new) || StoredOrder.precedes(new, old)
+    }
 }
 
 struct LiveDiff {
@@ -36,8 +41,10 @@ struct LiveDiff {
 
     init() {}
 
+    /// - Parameter hasSections: an object in another section is one that moved, though it has the
+    ///   same neighbours.
     /// - Complexity: O(n log n), n the objects touched.
-    init(_ entries: [LiveEntry]) {
+    init(_ entries: [LiveEntry], hasSections: Bool) {
         // Objects whose place in the order is the same never move. Among all others, those stay
         // whose number of such neighbours before them is the same, as far as they do not overtake
         // each other.
@@ -51,6 +58,7 @@ struct LiveDiff {
         var staying: [(index: Int, old: Int, new: Int)] = []
         for (index, entry) in entries.enumerated() {
             guard let old = entry.old, let new = entry.new, entry.changesPlace else { continue }
+            if hasSections, entry.changesSection { continue }
             let before = old - loose.old.firstPlace { $0 >= old }
             if before == new - loose.new.firstPlace({ $0 >= new }) {
                 staying.append((index, old, new))

@@ -17,6 +17,10 @@ protocol LiveFollower: AnyObject {
     var entities: Set<EntityID> { get }
     /// Whether unsaved edits are part of what it shows.
     var hasEdits: Bool { get }
+    /// Where its IDs come from; nil: it has none.
+    var source: ListSource? { get }
+    /// It missed a step: the next one makes it anew.
+    func noteBehind()
     /// Works out what it shows after a step; nil: the same as before.
     func prepare(_ step: LiveStep) -> LiveTurn?
 }
@@ -48,6 +52,12 @@ final class LiveFeed {
     private struct Member {
         weak var follower: (any LiveFollower)?
         let entities: Set<EntityID>
+        /// A collection of it may outlive it.
+        weak var source: ListSource?
+    }
+
+    private struct ReadSource {
+        weak var source: ListSource?
     }
 
     private weak var context: ManagedObjectContext?
@@ -64,7 +74,7 @@ final class LiveFeed {
     private var edited: Set<Int> = []
     let ended = EndedMembers()
     /// Sources that hold `snapshot`, since somebody read them.
-    private var read: [ListSource] = []
+    private var read: [ReadSource] = []
     private var serial = 0
     private var isMoving = false
     private var movesAgain = false
@@ -84,7 +94,11 @@ final class LiveFeed {
     /// Takes a member in. Returns its number, which goes to `remove` or `ended`.
     func add(_ follower: any LiveFollower) -> Int {
         serial += 1
-        members[serial] = Member(follower: follower, entities: follower.entities)
+        members[serial] = Member(
+            follower: follower,
+            entities: follower.entities,
+            source: follower.source
+        )
         for entity in follower.entities { serials[entity, default: []].insert(serial) }
         if follower.hasEdits { edited.insert(serial) }
         return serial
@@ -100,12 +114,15 @@ final class LiveFeed {
     }
 
     private func removeEnded() {
-        for serial in ended.take() { remove(serial) }
-        if members.isEmpty { (snapshot, read) = (nil, []) }
+        for serial in ended.take() {
+            members[serial]?.source?.freeze(at: snapshot)
+            remove(serial)
+        }
+        if members.isEmpty { (snapshot, read, replacesAll) = (nil, [], false) }
     }
 
     /// A source that holds the commit until the next one is reached.
-    func noteRead(_ source: ListSource) { read.append(source) }
+    func noteRead(_ source: ListSource) { read.append(ReadSource(source: source)) }
 
     /// The commit for a new member: that of the others.
     func begin() throws(StoreError) -> RecordSnapshot {
@@ -135,13 +152,17 @@ final class LiveFeed {
     }
 
     private func moveOnce() {
+        for tell in show() { tell() }
+    }
+
+    /// Moves all members. Returns what tells of it: by then the commit before is let go.
+    private func show() -> [() -> Void] {
         removeEnded()
-        guard let context, !members.isEmpty, let older = snapshot else { return }
-        let newer: RecordSnapshot
-        do throws(StoreError) { newer = try context.currentSnapshot() } catch {
-            // Nothing can be read: the lists stay as they are.
-            return
-        }
+        guard let context, !members.isEmpty else { return [] }
+        // If nothing can be read, the lists stay as they are.
+        guard let newer = try? context.currentSnapshot() else { return [] }
+        if snapshot == nil { replacesAll = true }
+        let older = snapshot ?? newer
         var changes: [ObjectChanges]?
         if !replacesAll {
             changes =
@@ -149,18 +170,28 @@ final class LiveFeed {
                 ? [] : container.feed.changes(after: older.number, through: newer.number)
         }
         replacesAll = false
+        let last = serial
         let step = LiveStep(context, from: older, to: newer, changes)
         let wanted = followers(step, context)
         let turns = wanted.compactMap { members[$0]?.follower?.prepare(step) }
         for turn in turns { turn.announce() }
         snapshot = newer
         for turn in turns { turn.show() }
-        read.removeAll { $0.forget(unlessAt: newer.number) }
-        for serial in wanted {
-            let hasEdits = members[serial]?.follower?.hasEdits ?? false
-            if hasEdits { edited.insert(serial) } else { edited.remove(serial) }
+        read.removeAll { $0.source?.forget(unlessAt: newer.number) ?? true }
+        for serial in wanted { noteShown(serial) }
+        // What observers made meanwhile began at the commit before.
+        for serial in members.keys where serial > last {
+            members[serial]?.follower?.noteBehind()
+            noteShown(serial)
+            movesAgain = true
         }
-        for turn in turns { turn.tell() }
+        return turns.map(\.tell)
+    }
+
+    private func noteShown(_ serial: Int) {
+        guard let follower = members[serial]?.follower else { return }
+        if follower.hasEdits { edited.insert(serial) } else { edited.remove(serial) }
+        members[serial]?.source = follower.source
     }
 
     /// Those that a step may concern, in their order.
@@ -193,7 +224,7 @@ extension ManagedObjectContext {
 
     /// In the view context edits show as soon as the main actor has time.
     func noteLiveEdit() {
-        if live != nil, automaticallyMergesChanges, phase == .idle { container.scheduleLive() }
+        if live != nil, core.observes, phase == .idle { container.scheduleLive() }
     }
 
     /// What brings live lists along, made with the first of them.

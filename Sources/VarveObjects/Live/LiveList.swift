@@ -31,7 +31,9 @@ final class LiveList {
         var begunSections: [Int] = []
 
         /// Whether there is anything to tell.
-        var isVisible: Bool { diff?.isEmpty != true }
+        var isVisible: Bool {
+            diff?.isEmpty != true || !endedSections.isEmpty || !begunSections.isEmpty
+        }
     }
 
     init(
@@ -90,9 +92,9 @@ final class LiveList {
             entries[index].isChanged = try isChanged(entries[index].id, edits, step)
         }
         // 5. What that is, told as positions.
-        let diff = LiveDiff(entries)
+        let diff = LiveDiff(entries, hasSections: sections != nil)
         var sections = sections
-        let borders = sections?.apply(entries)
+        let borders = try sections?.apply(entries)
         return Outcome(
             list: new,
             sections: sections,
@@ -134,7 +136,10 @@ final class LiveList {
         var removed: [Int] = []
         for (old, _) in changed {
             guard let old else { continue }
-            removed.append(try request.rank(of: old, in: list.source, step.older))
+            let rank = try request.rank(of: old, in: list.source, step.older)
+            // Rows that others are sorted by could not be read as they were: all anew.
+            guard rank < ids.count, ids[rank] == old.object else { return nil }
+            removed.append(rank)
         }
         for rank in removed.sorted(by: >) { ids.remove(at: rank) }
         let added = changed.compactMap(\.new).sorted { request.sort.precedes($0, $1) }
@@ -299,7 +304,7 @@ final class LiveList {
         for (key, _) in list.patch.inserted {
             if let value = key.values.first { found.append((value, 1)) }
         }
-        _ = table.add(found)
+        _ = try table.add(found)
         if request.window.isWhole { return table }
         // Cut the window out of the runs.
         let shown = list.shown
@@ -308,7 +313,7 @@ final class LiveList {
             return part.isEmpty ? nil : (section.value, part.count)
         }
         var windowed = SectionTable(isDescending: request.query.sort[0].isDescending)
-        _ = windowed.add(cut)
+        _ = try windowed.add(cut)
         return windowed
     }
 }

@@ -41,6 +41,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
     private var lastFailure: StoreError?
     private var handlers: [Int: (LiveChange<Entity>) -> Void] = [:]
     private var nextHandler = 0
+    private let endedHandlers = EndedMembers()
     private var buffers: [WeakBuffer] = []
 
     private struct WeakBuffer {
@@ -174,7 +175,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
         nextHandler += 1
         let number = nextHandler
         handlers[number] = handler
-        return LiveObservation { [weak self] in self?.handlers[number] = nil }
+        return LiveObservation(number, endedHandlers)
     }
 
     func add(_ buffer: LiveBuffer<Entity>) {
@@ -184,7 +185,13 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
 
     private func tell(_ change: LiveChange<Entity>) {
         for buffer in buffers { buffer.buffer?.append(change) }
-        for (_, handler) in handlers.sorted(by: { $0.key < $1.key }) { handler(change) }
+        let told = live
+        for number in handlers.keys.sorted() {
+            for ended in endedHandlers.take() { handlers[ended] = nil }
+            // One before it may have given the list another request.
+            guard live === told else { return }
+            handlers[number]?(change)
+        }
     }
 
     private func announce<Value>(isBefore: Bool, _ keyPath: KeyPath<LiveResults, Value>) {
@@ -211,6 +218,9 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
 extension LiveResults: LiveFollower {
     var entities: Set<EntityID> { live.entities }
     var hasEdits: Bool { live.hasEdits || isBehind }
+    var source: ListSource? { live.list.source }
+
+    func noteBehind() { isBehind = true }
 
     func prepare(_ step: LiveStep) -> LiveTurn? {
         do throws(StoreError) {
@@ -220,11 +230,18 @@ extension LiveResults: LiveFollower {
             guard let outcome else { return nil }
             return turn(outcome, step)
         } catch {
+            let (wasBehind, prepared) = (isBehind, live)
             isBehind = true
-            context.note(error, nil)
+            // Once, however often it is tried again.
+            if !wasBehind { context.note(error, nil) }
             return LiveTurn(
                 announce: { [self] in announce(isBefore: true, \.results) },
-                show: { [self] in lastFailure = error },
+                show: { [self] in
+                    guard live === prepared else { return }
+                    lastFailure = error
+                    // It stays as it is.
+                    if !wasBehind { live.list.source.freeze(at: step.older) }
+                },
                 tell: { [self] in announce(isBefore: false, \.results) }
             )
         }
@@ -257,25 +274,25 @@ extension LiveResults: LiveFollower {
 }
 
 /// Ends an observation when it is cancelled or nobody holds it any more.
-public final class LiveObservation {
-    private var end: (() -> Void)?
+public final class LiveObservation: Sendable {
+    private let number: Int
+    private let ended: EndedMembers
 
-    init(_ end: @escaping () -> Void) { self.end = end }
+    init(_ number: Int, _ ended: EndedMembers) { (self.number, self.ended) = (number, ended) }
 
-    deinit { end?() }
+    deinit { ended.add(number) }
 
     /// No call comes after this.
-    public func cancel() {
-        end?()
-        end = nil
-    }
+    public func cancel() { ended.add(number) }
 }
 
 extension ManagedObjectContext {
     /// A list of a request's objects that follows every commit and this context's unsaved edits;
     /// see `LiveResults`.
     ///
-    /// - Parameter batchSize: rows that are read together when one of them is touched.
+    /// - Parameters:
+    ///   - descriptor: which objects, and their order.
+    ///   - batchSize: rows that are read together when one of them is touched.
     /// - Throws: what `fetch` throws.
     public func live<Entity>(
         _ descriptor: FetchDescriptor<Entity>,

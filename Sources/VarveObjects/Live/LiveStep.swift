@@ -84,6 +84,7 @@ final class LiveStep {
             for id in targets {
                 found.formUnion(try older.owners(model.record, relationship.record, of: id))
                 found.formUnion(try newer.owners(model.record, relationship.record, of: id))
+                if found.count > Self.changesMax { return nil }
             }
             guard case .link(let link) = relationship.record.storage else { continue }
             guard let links = try changed(link.entity) else { return nil }

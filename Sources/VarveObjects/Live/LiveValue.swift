@@ -25,6 +25,8 @@ public final class LiveValue<Value: Equatable>: Observable {
     private var serial = 0
     private var handlers: [Int: (Value) -> Void] = [:]
     private var nextHandler = 0
+    private let endedHandlers = EndedMembers()
+    private var isBehind = false
     /// How often the question was asked: tests count.
     private(set) var timesAsked = 1
 
@@ -63,28 +65,32 @@ public final class LiveValue<Value: Equatable>: Observable {
         nextHandler += 1
         let number = nextHandler
         handlers[number] = handler
-        return LiveObservation { [weak self] in self?.handlers[number] = nil }
+        return LiveObservation(number, endedHandlers)
     }
 }
 
 extension LiveValue: LiveFollower {
     var entities: Set<EntityID> { question.entities }
-    var hasEdits: Bool { question.hasEdits || lastFailure != nil }
+    var hasEdits: Bool { question.hasEdits || lastFailure != nil || isBehind }
+    var source: ListSource? { nil }
+
+    func noteBehind() { isBehind = true }
 
     func prepare(_ step: LiveStep) -> LiveTurn? {
         do {
             let mayChange = try context.container.translating { () throws(RecordError) in
                 try question.mayChange(step)
             }
-            guard mayChange || lastFailure != nil else { return nil }
+            guard mayChange || lastFailure != nil || isBehind else { return nil }
+            isBehind = false
             timesAsked += 1
             let newAnswer = try ask()
             question.noteEdits()
             guard newAnswer != answer || lastFailure != nil else { return nil }
             return turn(newAnswer, nil)
         } catch {
-            let failure = StoreError.translatingAny(error, in: context.container) as? StoreError
-            return turn(answer, failure)
+            let known = StoreError.translatingAny(error, in: context.container) as? StoreError
+            return turn(answer, known ?? StoreError(.invalidRequest, "\(error)"))
         }
     }
 
@@ -95,7 +101,10 @@ extension LiveValue: LiveFollower {
             tell: { [self] in
                 registrar.didSet(self, keyPath: \.value)
                 guard failure == nil else { return }
-                for (_, handler) in handlers.sorted(by: { $0.key < $1.key }) { handler(newAnswer) }
+                for number in handlers.keys.sorted() {
+                    for ended in endedHandlers.take() { handlers[ended] = nil }
+                    handlers[number]?(newAnswer)
+                }
             }
         )
     }

@@ -3,6 +3,8 @@
 // Invariants
 // - Sections come in the list's order, each value once, none empty.
 // - A step costs the objects that it touched, and one pass over the sections.
+// - An index and rows that disagree, in a damaged store, are an error: more objects leave a section
+//   than it has.
 
 import VarveBase
 import VarveRecords
@@ -28,7 +30,9 @@ struct SectionTable {
 
     /// Counts objects in or out. Returns which sections ended, by their old places, and which
     /// began, by their new ones.
-    mutating func apply(_ entries: [LiveEntry]) -> (ended: [Int], begun: [Int]) {
+    mutating func apply(
+        _ entries: [LiveEntry]
+    ) throws(RecordError) -> (ended: [Int], begun: [Int]) {
         var changes: [(value: StoredValue, count: Int)] = []
         for entry in entries {
             if entry.old != nil, let value = entry.oldKey?.values.first {
@@ -38,12 +42,12 @@ struct SectionTable {
                 changes.append((value, 1))
             }
         }
-        return add(changes)
+        return try add(changes)
     }
 
     mutating func add(
         _ changes: [(value: StoredValue, count: Int)]
-    ) -> (ended: [Int], begun: [Int]) {
+    ) throws(RecordError) -> (ended: [Int], begun: [Int]) {
         let sorted = changes.sorted { precedes($0.value, $1.value) }
         var result: [Section] = []
         result.reserveCapacity(sections.count)
@@ -64,7 +68,9 @@ struct SectionTable {
                 section.count += sorted[next].count
                 next += 1
             }
-            precondition(section.count >= 0, "a section has no more objects than were counted in")
+            if section.count < 0 {
+                throw .invalidRequest("the index of a sectioned list does not agree with its rows")
+            }
             if section.count == 0 {
                 if isKnown { ended.append(old) }
             } else {

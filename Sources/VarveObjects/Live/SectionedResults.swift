@@ -70,12 +70,18 @@ public final class SectionedResults<Entity: ManagedObject, Value: FilterableValu
 /// Tells the sections of a list apart.
 public struct SectionID: Hashable, Sendable {
     let value: StoredValue
+
+    /// Whether both are the same bytes, as the order of sections tells values apart.
+    public static func == (left: SectionID, right: SectionID) -> Bool {
+        left.value.isSame(as: right.value)
+    }
 }
 
 extension ManagedObjectContext {
     /// A live list in sections; see `SectionedResults`.
     ///
     /// - Parameters:
+    ///   - descriptor: which objects, and their order in a section.
     ///   - section: the attribute that objects of a section share. It stands in front of the
     ///     request's sort terms, low values first.
     ///   - isDescending: high values first.

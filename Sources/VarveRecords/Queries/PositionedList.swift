@@ -79,6 +79,16 @@ public struct PositionedList: Sendable {
             }
             reader.counters.entriesScanned.count(taken)
         }
+        guard ids.count == range.count else {
+            throw .format(
+                FormatError(
+                    place: "index",
+                    field: "entries",
+                    found: "\(ids.count)",
+                    expected: "\(range.count)"
+                )
+            )
+        }
         if plan.isReversed { ids.reverse() }
         return ids
     }
