@@ -41,6 +41,12 @@ import VarveTesting
         try GraphFuzz.run(seed: seed, options: options, observes: observes)
     }
 
+    /// A new object takes another's place, and a partner from a third that others just gave it one:
+    /// a conflict, which the model once did not expect.
+    @Test("A seed of a conflict by way of a constraint") func aConflictByWayOfAConstraint() throws {
+        try GraphFuzz.run(seed: 600_818)
+    }
+
     /// What this fuzzer is good for: each of these bugs is found within CI's runs.
     @Test("Planted bugs are found", arguments: PlantedObjectBug.allCases)
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {

@@ -17,14 +17,14 @@ import VarveTesting
     }
 
     /// Nothing that makes the store's file longer finds room, or a sector that can be written.
-    private func stop(_ disk: SimulatedDisk, _ code: Int32) throws {
+    func stop(_ disk: SimulatedDisk, _ code: Int32) throws {
         let number = try #require(disk.state.file("test.varve"))
         let length = disk.state.files[number]?.cache.count ?? 0
         disk.setFault(.init(first: 1, count: .max, code: code, writesPast: length))
     }
 
     /// Too long for the room ahead, and not to be made shorter.
-    private static let long: String = {
+    static let long: String = {
         var random = SeededRandom(seed: 5)
         return random.bytes(6 << 20).map { String($0, radix: 32) }.joined()
     }()

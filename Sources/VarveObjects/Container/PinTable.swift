@@ -28,7 +28,7 @@ final class PinTable: Sendable {
         /// Where a commit stands or would stand. What moves on goes to the end: looked at first.
         func place(_ commit: CommitNumber) -> Int {
             guard let last = held.last, last.commit >= commit else { return held.count }
-            return held.partition(behind: { $0.commit >= commit })
+            return held.firstPlace { $0.commit >= commit }
         }
 
         mutating func hold(_ commit: CommitNumber) {
@@ -216,8 +216,8 @@ final class CommitFeed: Sendable {
             // The last word about an object may stand after `through`.
             guard through >= state.foldedThrough else { return nil }
             let known = state.entries[state.first...]
-            let from = known.partition(behind: { $0.number > after })
-            let to = known.partition(behind: { $0.number > through })
+            let from = known.firstPlace { $0.number > after }
+            let to = known.firstPlace { $0.number > through }
             state.steps += to - from
             return state.entries[from..<to].flatMap(\.changes)
         }
@@ -240,17 +240,5 @@ extension CommitFeed.Entry {
         guard left < runs else { return }
         runs = left
         changes.removeAll { $0.objects.isEmpty }
-    }
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// The first index from which on `isBehind` holds. - Complexity: O(log n).
-    fileprivate func partition(behind isBehind: (Element) -> Bool) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }

@@ -202,7 +202,9 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
 
     private func read(_ range: Range<Int>) throws(StoreError) -> [ObjectID] {
-        try context.container.translating { () throws(RecordError) in try list.ids(range) }
+        // What is in memory may be looked at still.
+        if list.source.chunks == nil { try context.container.checkOpen() }
+        return try context.container.translating { () throws(RecordError) in try list.ids(range) }
     }
 
     func load(_ range: Range<Int>) throws(StoreError) {

@@ -29,12 +29,7 @@ struct IDChunks {
 
     /// The piece that holds a position, or the last one.
     private func piece(of index: Int) -> Int {
-        var (low, high) = (0, starts.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if starts[middle] <= index { low = middle + 1 } else { high = middle }
-        }
-        return low - 1
+        starts.firstPlace { $0 > index } - 1
     }
 
     subscript(index: Int) -> ObjectID {

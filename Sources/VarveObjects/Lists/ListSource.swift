@@ -92,16 +92,9 @@ final class ListSource {
     ) throws(RecordError) -> Int {
         if let list = try positions() { return try list.rank(of: place) }
         guard let ids = chunks else { return 0 }
-        var (low, high) = (0, ids.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if sort.precedes(try key(ids[middle]), place) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+        return try (0..<ids.count).firstPlace { index throws(RecordError) in
+            try !sort.precedes(key(ids[index]), place)
         }
-        return low
     }
 
     /// Where the run of objects with the same first sort value ends that begins at a position.
@@ -121,13 +114,9 @@ final class ListSource {
             low += step
             step *= 2
         }
-        var high = min(ids.count, low + step)
-        low += 1
-        while low < high {
-            let middle = (low + high) / 2
-            if try isInside(middle) { low = middle + 1 } else { high = middle }
+        return try (low + 1..<max(low + 1, min(ids.count, low + step))).firstPlace {
+            index throws(RecordError) in try !isInside(index)
         }
-        return low
     }
 
     /// Lets a commit go that is not this one; the next read takes the feed's. Returns whether it

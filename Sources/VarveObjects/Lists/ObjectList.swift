@@ -48,17 +48,9 @@ struct ObjectList {
         if patch.removed.isEmpty, patch.inserted.isEmpty { return try source.ids(range) }
         var ids: [ObjectID] = []
         ids.reserveCapacity(range.count)
-        var low = 0
-        var high = patch.inserted.count
-        while low < high {
-            let middle = (low + high) / 2
-            if patch.place(ofInserted: middle) < range.lowerBound {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+        var next = patch.inserted.indices.firstPlace {
+            patch.place(ofInserted: $0) >= range.lowerBound
         }
-        var next = low
         var run: Range<Int>?
         for place in range {
             if next < patch.inserted.count, patch.place(ofInserted: next) == place {
@@ -83,16 +75,7 @@ struct ObjectList {
 
     /// How many removed objects precede the stored object that so many others precede.
     private func removed(beforeSurvivor survivor: Int) -> Int {
-        var (low, high) = (0, patch.removed.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if patch.removed[middle] - middle <= survivor {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low
+        patch.removed.indices.firstPlace { patch.removed[$0] - $0 > survivor }
     }
 }
 
@@ -116,27 +99,5 @@ struct ListWindow: Hashable {
         let shown = min(limit ?? Int.max, count - skipped)
         return isBackward
             ? count - skipped - shown..<count - skipped : skipped..<skipped + shown
-    }
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// The first position from which on `isReached` holds. - Complexity: O(log n).
-    func firstPlace(_ isReached: (Element) throws(RecordError) -> Bool) throws(RecordError) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if try isReached(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
-    }
-
-    /// The first position from which on `isReached` holds. - Complexity: O(log n).
-    func firstPlace(_ isReached: (Element) -> Bool) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if isReached(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }

@@ -126,6 +126,7 @@ final class LiveFeed {
 
     /// The commit for a new member: that of the others.
     func begin() throws(StoreError) -> RecordSnapshot {
+        try container.checkOpen()
         if let snapshot { return snapshot }
         guard let context else { preconditionFailure("a live list is made by its context") }
         let current = try context.currentSnapshot()

@@ -144,13 +144,10 @@ final class LiveList {
         for rank in removed.sorted(by: >) { ids.remove(at: rank) }
         let added = changed.compactMap(\.new).sorted { request.sort.precedes($0, $1) }
         for place in added {
-            var (low, high) = (0, ids.count)
-            while low < high {
-                let middle = (low + high) / 2
-                let other = try request.key(of: ids[middle], step.newer)
-                if request.sort.precedes(other, place) { low = middle + 1 } else { high = middle }
+            let rank = try (0..<ids.count).firstPlace { index throws(RecordError) in
+                try !request.sort.precedes(request.key(of: ids[index], step.newer), place)
             }
-            ids.insert(place.object, at: low)
+            ids.insert(place.object, at: rank)
         }
         return ListSource(ids, request.query)
     }

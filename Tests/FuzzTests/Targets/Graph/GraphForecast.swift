@@ -85,6 +85,14 @@ struct GraphForecast {
             "rows \(newer.sorted()), deleted \(homeless.sorted()), lost "
             + "\(lost.map { "#\($0.id).\($0.name) -> #\($0.target)" })"
         isUncertain = uncertain
-        mayConflict = mustConflict || uncertain || named.contains(where: isNewer)
+        // A new object takes the place of a stored one with its code, and with it the partners that
+        // others gave that one meanwhile.
+        let new = after.objects.values.filter { $0.isNew && !$0.isDead && $0.code != nil }
+        let replaced = newest.objects.contains { id, object in
+            isNewer(id) && new.contains { $0.kind == object.kind && $0.code == object.code }
+        }
+        mayConflict =
+            mustConflict || uncertain || named.contains(where: isNewer)
+            || replaced && !editor.edits.isEmpty
     }
 }
