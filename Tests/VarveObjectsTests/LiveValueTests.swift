@@ -148,6 +148,26 @@ import VarveBase
         try await closed.value
     }
 
+    /// Copies of one iterator share what waits for them: each change goes to one of them.
+    @MainActor @Test(.timeLimit(.minutes(1))) func twoTasksShareAnIterator() async throws {
+        let container = try memory()
+        let list = try container.viewContext.live(Item.all)
+        let shared = list.changes.makeAsyncIterator()
+        let tasks = (0..<2).map { _ in
+            Task { @MainActor in
+                var own = shared
+                return await own.next()?.inserted.count ?? 0
+            }
+        }
+        for _ in 0..<100 { await Task.yield() }
+        try makeItems(1, in: container)
+        while list.count < 1 { await Task.yield() }
+        try makeItems(2, in: container)
+        var told = 0
+        for task in tasks { told += await task.value }
+        #expect(told == 3)
+    }
+
     @MainActor @Test(.timeLimit(.minutes(1)))
     func theViewContextFollowsByItself() async throws {
         let container = try memory()

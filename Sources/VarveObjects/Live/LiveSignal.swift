@@ -2,16 +2,16 @@
 // it looks.
 //
 // Invariants
-// - One task waits for a signal. It goes on when the signal was woken after the moment it names.
+// - A task that waits goes on when the signal was woken after the moment that it names.
 // - Waiting is `@concurrent`: see ContinuationTests.
 
 import Synchronization
 
-/// Wakes the one task that waits for it.
+/// Wakes the tasks that wait for it: one, unless copies of an iterator are used at once.
 final class LiveSignal: Sendable {
     private struct State {
         var heard = 0
-        var waiting: CheckedContinuation<Void, Never>?
+        var waiting: [CheckedContinuation<Void, Never>] = []
     }
     private let state = Mutex(State())
 
@@ -21,10 +21,10 @@ final class LiveSignal: Sendable {
     func wake() {
         let waiting = state.withLock { state in
             state.heard += 1
-            defer { state.waiting = nil }
+            defer { state.waiting = [] }
             return state.waiting
         }
-        waiting?.resume()
+        for continuation in waiting { continuation.resume() }
     }
 
     /// Returns once it was woken more often than `heard`, or the task is cancelled.
@@ -33,9 +33,7 @@ final class LiveSignal: Sendable {
             await withCheckedContinuation { continuation in
                 let isWoken = state.withLock { state in
                     if state.heard > heard { return true }
-                    // Two loops never share a signal.
-                    precondition(state.waiting == nil, "one task waits for a signal")
-                    state.waiting = continuation
+                    state.waiting.append(continuation)
                     return false
                 }
                 if isWoken { continuation.resume() }
