@@ -20,6 +20,41 @@ extension Array where Element == UInt8 {
         }
     }
 
+    /// Whether another array, written over the elements from `start` on as far as there are such,
+    /// would change zeros only. O(count).
+    package func changesZerosOnly(by other: [UInt8], at start: Int) -> Bool {
+        precondition(start >= 0)
+        let length = Swift.min(count - start, other.count)
+        if length <= 0 { return true }
+        return unsafe withUnsafeBytes { old in
+            unsafe other.withUnsafeBytes { new in
+                var place = 0
+                while place < length {
+                    let width = length - place >= 8 ? 8 : 1
+                    if width == 8 {
+                        let word = unsafe old.loadUnaligned(
+                            fromByteOffset: start + place,
+                            as: UInt64.self
+                        )
+                        let isSame =
+                            unsafe word == 0
+                            || word == new.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                        if isSame {
+                            place += 8
+                            continue
+                        }
+                    }
+                    for byte in place..<place + width {
+                        let old = unsafe old[start + byte]
+                        if unsafe old != 0 && old != new[byte] { return false }
+                    }
+                    place += width
+                }
+                return true
+            }
+        }
+    }
+
     /// Bytes up to the last one that is not zero. O(trailing zeros).
     package var countWithoutTrailingZeros: Int {
         unsafe withUnsafeBytes { bytes in

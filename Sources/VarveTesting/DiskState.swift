@@ -181,10 +181,8 @@ extension SimulatedDisk {
             switch operation {
             case .write(let file, let start, let bytes):
                 guard let old = files[file]?.cache else { return nil }
-                let end = min(old.count, start + bytes.count)
-                guard start < end else { return nil }
-                let isSame = zip(old[start..<end], bytes).allSatisfy { $0 == 0 || $0 == $1 }
-                return isSame ? nil : "bytes of \(name) from \(start) on are written over"
+                return old.changesZerosOnly(by: bytes, at: start)
+                    ? nil : "bytes of \(name) from \(start) on are written over"
             case .cut(let file, let size):
                 guard let old = files[file]?.cache, old.count > size,
                     old.countWithoutTrailingZeros > size
