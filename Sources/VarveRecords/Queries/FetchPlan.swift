@@ -16,6 +16,8 @@ struct FetchPlan: Sendable {
         case rows
         /// Ranges of an index, ascending and disjoint.
         case index(RecordIndex, [KeyRange])
+        /// What several ranges have together.
+        case set(EntrySet)
     }
 
     let entity: RecordEntity
@@ -29,11 +31,16 @@ struct FetchPlan: Sendable {
     let isReversed: Bool
     /// Values in front of the sorted columns in each key of the index: fixed by equality.
     let fixedPrefix: [UInt8]
+    /// How many values that are.
+    var fixedTerms = 0
     /// The sort terms, in step with the index's terms after the fixed ones.
     let steps: [OrderStep]
+    /// Sort terms that the index gives, where it gives not all: what is equal in them is sorted in
+    /// memory. Else 0.
+    var groupedTerms = 0
     /// Whether the index's keys say all that is left to test and to sort.
     var isCovered = false
-    /// Candidates in the ranges, exact for trees.
+    /// Candidates in the ranges, exact for trees; entries to be read for a set.
     let candidates: UInt64
 
     /// Where a place in the order cuts the accessed tree: what the tree has below the key stands on
@@ -54,6 +61,8 @@ struct FetchPlan: Sendable {
                 return isAfter != isReversed ? key : KeyCoding.end(ofPrefix: key)
             }
         }
+        // A place cuts no group: its own one is read whole.
+        if groupedTerms > 0 { return isBehind ? key : KeyCoding.end(ofPrefix: key) }
         KeyCoding.appendObjectID(position.object, to: &key)
         if isBehind { key.append(0) }
         return key

@@ -6,6 +6,7 @@
 // - An index is trusted for order only if no key in its ranges was cut.
 
 import VarveBase
+import VarveEngine
 import VarveFormat
 
 /// Chooses a plan for one request on one state of the store.
@@ -19,31 +20,51 @@ struct FetchPlanner<Source: RecordSource> {
     /// Whether the order matters: not for a count.
     let needsOrder: Bool
 
-    private struct Candidate {
+    struct Candidate {
         let plan: FetchPlan
         let cost: Double
     }
 
     /// The cheapest plan.
     func plan() throws(RecordError) -> FetchPlan {
-        if root == .constant(false) { return make(.nothing, residual: nil, candidates: 0) }
+        var candidates = try candidates()
+        // Several ranges are worth a look only where one leaves much.
+        if candidates.count > 0, candidates.allSatisfy({ $0.cost > Self.setCostMin }),
+            let candidate = try setCandidate()
+        {
+            candidates.append(candidate)
+        }
+        guard let best = candidates.min(by: { $0.cost < $1.cost }) else {
+            preconditionFailure("all rows can always be read")
+        }
+        return best.plan
+    }
+
+    /// Every plan but one over sets: the first of equal cost is preferred.
+    func candidates() throws(RecordError) -> [Candidate] {
+        func only(_ plan: FetchPlan) -> [Candidate] { [Candidate(plan: plan, cost: 0)] }
+        if root == .constant(false) { return only(make(.nothing, residual: nil, candidates: 0)) }
         let tests = Self.tests(root)
-        if let plan = objectPlan(tests) { return plan }
+        if let plan = objectPlan(tests) { return only(plan) }
         var matches: [(match: IndexMatch, entries: UInt64)] = []
         for index in entity.indexes {
             let match = IndexMatch(index, tests)
-            if match.ranges.isEmpty { return make(.nothing, residual: nil, candidates: 0) }
-            if !match.isNarrowed, !needsOrder || order(match) == nil { continue }
+            if match.ranges.isEmpty {
+                return only(make(.nothing, residual: nil, candidates: 0))
+            }
+            if !match.isNarrowed, !needsOrder || beginning(match) == nil { continue }
             matches.append((match, try reader.count(index.tree, match.ranges)))
         }
         let total = try reader.count(entity.tree)
         let fewest = matches.reduce(total) { min($0, $1.entries) }
-        var best = rowsCandidate(tests, total: total, fewest: fewest)
+        var all = [rowsCandidate(tests, total: total, fewest: fewest)]
         for (match, entries) in matches {
-            let candidate = try indexCandidate(match, entries, tests, fewest: fewest)
-            if candidate.cost < best.cost { best = candidate }
+            all.append(try indexCandidate(match, entries, tests, fewest: fewest))
+            if let grouped = try groupedCandidate(match, entries, tests, fewest: fewest) {
+                all.append(grouped)
+            }
         }
-        return best.plan
+        return all
     }
 
     /// A plan whose entries are the list itself, in order and without a test; nil: there is none.
@@ -71,6 +92,8 @@ struct FetchPlanner<Source: RecordSource> {
         return nil
     }
 
+    private static var setCostMin: Double { 100 }
+
     /// The and-terms of a filter.
     static func tests(_ root: PredicateNode) -> [PredicateNode] {
         switch root {
@@ -84,16 +107,9 @@ struct FetchPlanner<Source: RecordSource> {
 
     private func objectPlan(_ tests: [PredicateNode]) -> FetchPlan? {
         for (position, test) in tests.enumerated() {
-            var ids: [ObjectID] = []
-            switch test {
-            case .compare(let path, .equal, let value) where path.isObject:
-                if case .reference(let id) = value { ids = [id] }
-            case .isIn(let path, let values) where path.isObject:
-                for case .reference(let id) in values { ids.append(id) }
-            default: continue
-            }
+            guard let ids = Self.objects(test) else { continue }
             let rest = tests.enumerated().filter { $0.offset != position }.map(\.element)
-            let access = ids.isEmpty ? FetchPlan.Access.nothing : .objects(ids.sorted())
+            let access = ids.isEmpty ? FetchPlan.Access.nothing : .objects(ids)
             return make(
                 access,
                 residual: Self.residual(rest),
@@ -146,11 +162,58 @@ struct FetchPlanner<Source: RecordSource> {
             isOrdered: isOrdered,
             isReversed: order?.isReversed ?? false,
             fixedPrefix: match.prefix,
+            fixedTerms: match.prefixTerms,
             steps: order?.steps ?? [],
             isCovered: isCovered,
             candidates: entries
         )
         return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: isCovered ? 2 : 8))
+    }
+
+    /// Reading an index that gives the first terms of the order only, up to a limit.
+    private func groupedCandidate(
+        _ match: IndexMatch,
+        _ entries: UInt64,
+        _ tests: [PredicateNode],
+        fewest: UInt64
+    ) throws(RecordError) -> Candidate? {
+        guard needsOrder, let wanted, entries > 0, let order = beginning(match),
+            order.steps.count < sort.terms.count || !order.isWhole, try isExact(match)
+        else { return nil }
+        let rest = tests.enumerated().filter { !match.covered.contains($0.offset) }.map(\.element)
+        let plan = FetchPlan(
+            entity: entity,
+            access: .index(match.index, match.ranges),
+            residual: Self.residual(rest),
+            sort: sort,
+            isOrdered: false,
+            isReversed: order.isReversed,
+            fixedPrefix: match.prefix,
+            fixedTerms: match.prefixTerms,
+            steps: order.steps,
+            groupedTerms: order.steps.count,
+            candidates: entries
+        )
+        let all = Double(entries)
+        let perMatch = rest.isEmpty ? 1 : all / Double(max(1, min(fewest, entries)))
+        let group = Double(try firstGroup(plan, match))
+        let visited = min(all, Double(wanted) * perMatch + group)
+        return Candidate(plan: plan, cost: 20 + visited * 10)
+    }
+
+    /// Entries of the group with which the reading begins: what one group costs. O(log n).
+    private func firstGroup(_ plan: FetchPlan, _ match: IndexMatch) throws(RecordError) -> UInt64 {
+        let ranges = plan.isReversed ? match.ranges.reversed() : match.ranges
+        for range in ranges {
+            var cursor = try reader.cursor(match.index.tree)
+            let isThere = try reader.engine { () throws(EngineError) in
+                try PlanExecutor<Source>.seek(&cursor, range, nil, plan.isReversed)
+            }
+            guard isThere else { continue }
+            let group = KeyRange(prefix: try plan.groupPrefix(of: cursor.key, match.index))
+            return try reader.count(match.index.tree, group)
+        }
+        return 0
     }
 
     /// Whether no value in the ranges was cut.
@@ -182,31 +245,43 @@ struct FetchPlanner<Source: RecordSource> {
 
     // MARK: Order
 
-    /// How an index delivers the order after its fixed columns; nil when it does not.
+    /// How an index delivers the whole order after its fixed columns; nil when it does not.
     private func order(_ match: IndexMatch) -> (isReversed: Bool, steps: [OrderStep])? {
+        guard let order = beginning(match), order.steps.count == sort.terms.count, order.isWhole
+        else { return nil }
+        return (order.isReversed, order.steps)
+    }
+
+    /// How an index delivers the first terms of the order after its fixed columns; nil when it
+    /// delivers none but fixed ones. `isWhole`: what is equal in them comes in the order of the
+    /// tie.
+    private func beginning(
+        _ match: IndexMatch
+    ) -> (isReversed: Bool, steps: [OrderStep], isWhole: Bool)? {
         let fixed = match.index.terms[..<match.prefixTerms].map(\.column)
         var rest = match.index.terms[match.prefixTerms...]
         var steps: [OrderStep] = []
         var direction: Bool?
         for wanted in sort.terms {
-            guard let column = wanted.path.ownColumn else { return nil }
+            guard let column = wanted.path.ownColumn else { break }
             if let place = fixed.firstIndex(of: column) {
                 steps.append(.fixed(match.prefixValues[place]))
                 continue
             }
-            guard let term = rest.popFirst(), term.column == column else { return nil }
+            guard let term = rest.first, term.column == column else { break }
             let flips = term.isDescending != wanted.isDescending
-            if let direction, direction != flips { return nil }
+            if let direction, direction != flips { break }
             direction = flips
+            rest.removeFirst()
             steps.append(.column(term))
         }
-        guard rest.isEmpty, direction ?? sort.isTieDescending == sort.isTieDescending else {
-            return nil
-        }
-        return (sort.isTieDescending, steps)
+        let tie = sort.isTieDescending
+        let isWhole = rest.isEmpty && direction ?? tie == tie
+        if steps.count < sort.terms.count || !isWhole, direction == nil { return nil }
+        return (direction ?? tie, steps, isWhole)
     }
 
-    private static func residual(_ tests: [PredicateNode]) -> PredicateNode? {
+    static func residual(_ tests: [PredicateNode]) -> PredicateNode? {
         tests.isEmpty ? nil : PredicateCompiler.and(tests)
     }
 

@@ -28,10 +28,12 @@ struct PlanExecutor<Source: RecordSource> {
     /// The object IDs of a window, in the order of the request.
     func ids(_ window: FetchWindow) throws(RecordError) -> [ObjectID] {
         if window.limit == 0 { return [] }
+        if plan.groupedTerms > 0 { return try grouped(window) }
         if !plan.isOrdered { return try sorted(window) }
         switch plan.access {
         case .nothing: return []
         case .objects(let ids): return try pick(ids, window)
+        case .set(let set): return try pick(self.ids(of: set), window)
         case .rows: return try scan(plan.entity.tree, [KeyRange(prefix: [])], window)
         case .index(let index, let ranges): return try scan(index.tree, ranges, window)
         }
@@ -43,6 +45,7 @@ struct PlanExecutor<Source: RecordSource> {
             switch plan.access {
             case .nothing: return 0
             case .objects(let ids): return try existing(ids).count
+            case .set(let set): return try ids(of: set).count
             case .rows, .index: return Int(clamping: plan.candidates)
             }
         }
@@ -50,7 +53,7 @@ struct PlanExecutor<Source: RecordSource> {
         if case .rows = plan.access, let residual = plan.residual,
             let test = InPlaceTest(residual, plan.entity)
         {
-            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) { _, _ in
+            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) { _, _, _ in
                 count += 1
                 return true
             }
@@ -87,7 +90,7 @@ struct PlanExecutor<Source: RecordSource> {
             try eachCovered(index, ranges, goesBack: goesBack) { row in take(row.objectID) }
         } else if let residual = plan.residual, case .rows = plan.access {
             if let test = InPlaceTest(residual, plan.entity) {
-                try eachPassing(test, ranges, goesBack: goesBack) { id, _ in take(id) }
+                try eachPassing(test, ranges, goesBack: goesBack) { id, _, _ in take(id) }
             } else {
                 let origin = RowOrigin(reader.source, plan.entity)
                 let resolver = SourceResolver(reader)
@@ -172,7 +175,7 @@ struct PlanExecutor<Source: RecordSource> {
         }
     }
 
-    private static func seek(
+    static func seek(
         _ cursor: inout TreeCursor,
         _ range: KeyRange,
         _ position: UInt64?,
@@ -254,11 +257,11 @@ struct PlanExecutor<Source: RecordSource> {
     }
 
     /// Calls `body` with each row that passes, read where its leaf holds it, until it says false.
-    private func eachPassing(
+    func eachPassing(
         _ test: InPlaceTest,
         _ ranges: [KeyRange],
         goesBack: Bool,
-        _ body: (ObjectID, Span<UInt8>) throws(RecordError) -> Bool
+        _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
         let origin = RowOrigin(reader.source, plan.entity)
         let resolver = SourceResolver(reader)
@@ -272,7 +275,7 @@ struct PlanExecutor<Source: RecordSource> {
                 let bytes = ByteReader.copy(row, 0..<row.count)
                 passes = try test.node.matches(SourceRow(origin, id, bytes), resolver)
             }
-            return passes == true ? try body(id, row) : true
+            return passes == true ? try body(id, layout, row) : true
         }
         try scanRanges(plan.entity.tree, ranges, goesBack: goesBack) {
             (cursor, end) throws(RecordError) in
@@ -296,7 +299,7 @@ struct PlanExecutor<Source: RecordSource> {
 
     /// Calls `body` with the objects of the entries, `first` of them, then twice as many each time
     /// up to `most`, until it says false.
-    private func eachBatch(
+    func eachBatch(
         _ tree: TreeID,
         _ ranges: [KeyRange],
         goesBack: Bool,
@@ -318,30 +321,45 @@ struct PlanExecutor<Source: RecordSource> {
 
     // MARK: Given objects
 
+    /// Cuts the window out of objects that are ascending. Rows are read in batches, and no more of
+    /// them than a limit needs.
     private func pick(_ ids: [ObjectID], _ window: FetchWindow) throws(RecordError) -> [ObjectID] {
-        var found: [ObjectID]
-        if let residual = plan.residual {
-            found = try matching(ids, residual, SourceResolver(reader))
-        } else {
-            found = try existing(ids)
-        }
-        if plan.isReversed { found.reverse() }
         let sort = plan.sort
         func precedes(_ left: ObjectID, _ right: ObjectID) -> Bool {
             sort.isTieDescending ? right < left : left < right
         }
-        if let after = window.after { found.removeAll { !precedes(after.object, $0) } }
-        if let before = window.before { found.removeAll { !precedes($0, before.object) } }
+        var ids = plan.isReversed ? ids.reversed() : ids
+        if let after = window.after { ids.removeAll { !precedes(after.object, $0) } }
+        if let before = window.before { ids.removeAll { !precedes($0, before.object) } }
+        if case .set = plan.access, plan.residual == nil { return window.cut(ids) }
+        if window.isBackward { ids.reverse() }
+        let needed = window.limit.map { $0.addingReportingOverflow(window.offset) }
+        let most = needed.map { $0.overflow ? Int.max : $0.partialValue } ?? Int.max
+        let resolver = SourceResolver(reader)
+        var found: [ObjectID] = []
+        var start = 0
+        var size = window.limit == nil ? 1_024 : 64
+        while start < ids.count, found.count < most {
+            let batch = Array(ids[start..<min(ids.count, start + size)])
+            if let residual = plan.residual {
+                found += try matching(batch, residual, resolver)
+            } else {
+                found += try existing(batch)
+            }
+            start += batch.count
+            size = min(size * 2, 1_024)
+        }
+        if window.isBackward { found.reverse() }
         return window.cut(found)
     }
 
-    private func existing(_ ids: [ObjectID]) throws(RecordError) -> [ObjectID] {
+    func existing(_ ids: [ObjectID]) throws(RecordError) -> [ObjectID] {
         let rows = try reader.storedRows(plan.entity, ids)
         reader.counters.rowsScanned.count(ids.count)
         return ids.indices.filter { rows[$0] != nil }.map { ids[$0] }
     }
 
-    private func matching(
+    func matching(
         _ ids: [ObjectID],
         _ residual: PredicateNode,
         _ resolver: SourceResolver<Source>
@@ -361,7 +379,7 @@ struct PlanExecutor<Source: RecordSource> {
     // MARK: Every match
 
     /// Calls `body` with each object that passes, in no particular order.
-    private func eachMatch(
+    func eachMatch(
         _ body: (SourceRow<Source>) throws(RecordError) -> Void
     ) throws(RecordError) {
         let resolver = SourceResolver(reader)
@@ -383,11 +401,16 @@ struct PlanExecutor<Source: RecordSource> {
         switch plan.access {
         case .nothing: return
         case .objects(let ids): try testAll(ids)
+        case .set(let set):
+            let ids = try ids(of: set)
+            for start in stride(from: 0, to: ids.count, by: 4_096) {
+                try testAll(Array(ids[start..<min(ids.count, start + 4_096)]))
+            }
         case .rows:
             if let residual, let test = InPlaceTest(residual, plan.entity) {
                 // Only rows that pass are copied.
                 try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) {
-                    (id, row) throws(RecordError) in
+                    (id, _, row) throws(RecordError) in
                     let bytes = ByteReader.copy(row, 0..<row.count)
                     try body(SourceRow(origin, id, bytes))
                     return true
@@ -407,45 +430,6 @@ struct PlanExecutor<Source: RecordSource> {
                 return true
             }
         }
-    }
-
-    // MARK: Sorted in memory
-
-    /// Reads every match once, sorts keys of bytes, cuts the window out.
-    private func sorted(_ window: FetchWindow) throws(RecordError) -> [ObjectID] {
-        var keys = SortKeys()
-        let resolver = SourceResolver(reader)
-        let sort = plan.sort
-        func add(_ row: some RecordValues) throws(RecordError) {
-            let start = keys.bytes.count
-            for term in sort.terms {
-                let value = try term.path.value(row, resolver)
-                CompiledSort.append(value, descending: term.isDescending, to: &keys.bytes)
-            }
-            sort.appendTie(row.objectID, to: &keys.bytes)
-            keys.close(from: start, row.objectID)
-        }
-        if plan.isCovered, case .index(let index, let ranges) = plan.access {
-            try eachCovered(index, ranges, goesBack: false) { (row) throws(RecordError) in
-                try add(row)
-                return true
-            }
-        } else {
-            try eachMatch { (row) throws(RecordError) in try add(row) }
-        }
-        var after: [UInt8]?
-        var before: [UInt8]?
-        if let place = window.after {
-            var key: [UInt8] = []
-            sort.appendKey(place, to: &key)
-            after = key
-        }
-        if let place = window.before {
-            var key: [UInt8] = []
-            sort.appendKey(place, to: &key)
-            before = key
-        }
-        return window.cut(keys.sortedIDs(after: after, before: before))
     }
 }
 

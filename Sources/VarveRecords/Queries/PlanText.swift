@@ -19,8 +19,11 @@ extension FetchPlan {
             let parts = ranges.count == 1 ? "1 range" : "\(ranges.count) ranges"
             lines.append(
                 "index: \(entity.name)(\(columns.joined(separator: ", ")))"
-                    + "\(isOrdered ? direction : ""), \(parts), \(candidates) entries"
+                    + "\(isOrdered || groupedTerms > 0 ? direction : ""), \(parts), "
+                    + "\(candidates) entries"
             )
+        case .set(let set):
+            lines.append("set: \(set.text(entity)), \(candidates) entries")
         }
         if let residual {
             lines.append("filter: \(residual.text)" + (isCovered ? ", on keys" : ""))
@@ -28,7 +31,12 @@ extension FetchPlan {
         if case .nothing = access { return lines[0] }
         lines.append(
             "order: \(sort.text), "
-                + (isOrdered ? "as read" : isCovered ? "keys sorted in memory" : "sorted in memory")
+                + (isOrdered
+                    ? "as read"
+                    : groupedTerms > 0
+                        ? "\(groupedTerms) terms as read, the rest sorted in memory"
+                        : isCovered ? "keys sorted in memory" : "sorted in memory")
+                + (isOrdered || window.limit == nil ? "" : ", only what the limit needs")
         )
         var parts: [String] = []
         if let limit = window.limit { parts.append("limit \(limit)") }
@@ -37,6 +45,22 @@ extension FetchPlan {
         if window.before != nil { parts.append("before a place") }
         if !parts.isEmpty { lines.append("window: " + parts.joined(separator: ", ")) }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension EntrySet {
+    /// The ranges and how they are joined.
+    func text(_ entity: RecordEntity) -> String {
+        switch self {
+        case .objects(let ids): return "\(ids.count) by ID"
+        case .ranges(let index, let ranges):
+            let parts = ranges.count == 1 ? "1 range" : "\(ranges.count) ranges"
+            return "\(entity.name)(\(index.names.joined(separator: ", "))) \(parts)"
+        case .union(let sets):
+            return "any of [" + sets.map { $0.text(entity) }.joined(separator: "; ") + "]"
+        case .intersection(let sets):
+            return "all of [" + sets.map { $0.text(entity) }.joined(separator: "; ") + "]"
+        }
     }
 }
 

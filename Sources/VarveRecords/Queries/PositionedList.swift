@@ -36,7 +36,7 @@ public struct PositionedList: Sendable {
         guard plan.isOrdered, plan.residual == nil else { return nil }
         let ranges: [KeyRange]
         switch plan.access {
-        case .objects: return nil
+        case .objects, .set: return nil
         case .nothing: (tree, ranges) = (plan.entity.tree, [])
         case .rows: (tree, ranges) = (plan.entity.tree, [KeyRange(prefix: [])])
         case .index(let index, let all): (tree, ranges) = (index.tree, all)

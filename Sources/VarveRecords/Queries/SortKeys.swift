@@ -3,6 +3,8 @@
 // Invariants
 // - No two keys are equal: each ends with its object's ID.
 // - The first eight bytes stand in the entry and end most comparisons.
+// - With `keep`, the block and the entries hold at most twice that many keys, whatever is added:
+//   what cannot be among the first ones is dropped at once.
 
 import VarveBase
 import VarveFormat
@@ -11,20 +13,78 @@ import VarveFormat
 struct SortKeys {
     private struct Entry {
         let head: UInt64
-        let start: Int
-        let end: Int
+        var start: Int
+        var end: Int
         let object: ObjectID
     }
 
-    /// The keys, one after the other.
+    /// The keys, one after the other. The next one is appended, then `close` is called.
     var bytes: [UInt8] = []
     private var entries: [Entry] = []
+    /// Only so many are asked for; nil: all.
+    private let keep: Int?
+    /// Whether the last ones are asked for rather than the first.
+    private let fromEnd: Bool
+    /// Keys of the places between which objects count.
+    private let after: [UInt8]?
+    private let before: [UInt8]?
+    /// The last key that was kept when there were too many: what does not precede it is of no use.
+    private var bound: [UInt8]?
 
-    /// Ends the key that begins at `start`.
+    /// More keys than this are never kept only to sort less often.
+    private static let keptMin = 32
+
+    init(keep: Int?, fromEnd: Bool, after: [UInt8]?, before: [UInt8]?) {
+        // Where nearly all fits in there is nothing to drop.
+        self.keep = keep.flatMap { $0 < 1 << 30 ? max($0, Self.keptMin) : nil }
+        self.fromEnd = fromEnd
+        self.after = after
+        self.before = before
+    }
+
+    /// Ends the key that begins at `start`, or drops it.
     mutating func close(from start: Int, _ object: ObjectID) {
+        let key = start..<bytes.count
+        if isDropped(key) {
+            bytes.removeSubrange(key)
+            return
+        }
         entries.append(
             Entry(head: Self.head(bytes, start), start: start, end: bytes.count, object: object)
         )
+        if let keep, entries.count >= 2 * keep { cut(to: keep) }
+    }
+
+    private func isDropped(_ key: Range<Int>) -> Bool {
+        if let bound {
+            let order = compare(key, bound)
+            if fromEnd ? order < 0 : order > 0 { return true }
+        }
+        if let after, compare(key, after) <= 0 { return true }
+        if let before, compare(key, before) >= 0 { return true }
+        return false
+    }
+
+    /// Keeps the keys that are asked for only, and packs their bytes.
+    private mutating func cut(to keep: Int) {
+        sort()
+        if fromEnd {
+            entries.removeFirst(entries.count - keep)
+        } else {
+            entries.removeLast(entries.count - keep)
+        }
+        var packed: [UInt8] = []
+        packed.reserveCapacity(entries.reduce(0) { $0 + $1.end - $1.start } * 2)
+        for index in entries.indices {
+            let start = packed.count
+            packed += bytes[entries[index].start..<entries[index].end]
+            entries[index].start = start
+            entries[index].end = packed.count
+        }
+        bytes = packed
+        if let last = fromEnd ? entries.first : entries.last {
+            bound = Array(bytes[last.start..<last.end])
+        }
     }
 
     /// The first eight bytes as a number.
@@ -40,17 +100,8 @@ struct SortKeys {
         return head
     }
 
-    /// The objects in order, strictly between two keys.
-    func sortedIDs(after: [UInt8]?, before: [UInt8]?) -> [ObjectID] {
-        var kept = entries
-        if after != nil || before != nil {
-            kept.removeAll { entry in
-                if let after, compare(entry, after) <= 0 { return true }
-                if let before, compare(entry, before) >= 0 { return true }
-                return false
-            }
-        }
-        kept.sort { left, right in
+    private mutating func sort() {
+        entries.sort { [bytes] left, right in
             if left.head != right.head { return left.head < right.head }
             return ByteReader.compare(
                 bytes,
@@ -59,10 +110,15 @@ struct SortKeys {
                 right.start..<right.end
             ) < 0
         }
-        return kept.map(\.object)
     }
 
-    private func compare(_ entry: Entry, _ key: [UInt8]) -> Int {
-        ByteReader.compare(bytes, entry.start..<entry.end, key, 0..<key.count)
+    /// The objects in order: all of them, or at least as many as are asked for.
+    consuming func sortedIDs() -> [ObjectID] {
+        sort()
+        return entries.map(\.object)
+    }
+
+    private func compare(_ range: Range<Int>, _ key: [UInt8]) -> Int {
+        ByteReader.compare(bytes, range, key, 0..<key.count)
     }
 }

@@ -10,6 +10,8 @@ import VarveBase
 extension RecordReader {
     /// More targets than this are not turned into a list.
     private static var targetsMax: Int { 256 }
+    /// An `||` of more branches is left alone.
+    private static var branchesMax: Int { 16 }
     /// Rows of the target entity that may be scanned to find them.
     private static var targetScanMax: UInt64 { 1_000 }
 
@@ -32,6 +34,7 @@ extension RecordReader {
         _ test: PredicateNode,
         _ entity: RecordEntity
     ) throws(RecordError) -> PredicateNode? {
+        if case .or(let branches) = test { return try turnedRoundBranches(branches, entity) }
         guard let (path, inner) = test.behindFirstHop, let first = path.hops.first,
             let hop = path.firstHop, let target = schema.entity(first.target),
             entity.indexes.contains(where: { $0.terms[0].column == first.column })
@@ -51,6 +54,17 @@ extension RecordReader {
         let targets = try PlanExecutor(reader: self, plan: plan).ids(window)
         if targets.count > Self.targetsMax { return nil }
         return PredicateCompiler.isIn(hop, targets.map { .reference($0) })
+    }
+
+    /// An `||` whose branches are turned round, so that each may become a range.
+    private func turnedRoundBranches(
+        _ branches: [PredicateNode],
+        _ entity: RecordEntity
+    ) throws(RecordError) -> PredicateNode? {
+        if branches.count > Self.branchesMax { return nil }
+        var turned: [PredicateNode] = []
+        for branch in branches { turned.append(try turnedRound(branch, entity)) }
+        return turned == branches ? nil : PredicateCompiler.or(turned)
     }
 }
 
