@@ -201,7 +201,7 @@ extension ManagedObjectContext {
     }
 
     /// Rows of the result, where something needs them; pinned if the objects are to be filled.
-    private func loadRows<Entity>(
+    func loadRows<Entity>(
         _ ids: [ObjectID],
         _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot

@@ -144,7 +144,7 @@ extension Column where Value == Blob? {
                         type: .blob,
                         isOptional: true,
                         makeDefault: { .null },
-                        externalLimit: UInt64(max(0, limit))
+                        externalLimit: UInt64(Swift.max(0, limit))
                     )
                 )
             )
