@@ -225,22 +225,23 @@ import VarveObjects
         let container = try memory()
         try makeItems(100, in: container) { item, index in item.number = index }
         let count = Mutex(0)
-        await #expect(throws: CancellationError.self) {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    let context = container.newContext()
-                    for try await _ in try context.enumerate(Item.all, batchSize: 10) {
-                        count.withLock { $0 += 1 }
-                        while count.withLock({ $0 == 25 }), !Task.isCancelled {
-                            await Task.yield()
-                        }
+        let reader = Task { () -> Bool in
+            let context = container.newContext()
+            do {
+                for try await _ in try context.enumerate(Item.all, batchSize: 10) {
+                    count.withLock { $0 += 1 }
+                    while count.withLock({ $0 == 25 }), !Task.isCancelled {
+                        await Task.yield()
                     }
                 }
-                while count.withLock({ $0 < 25 }) { await Task.yield() }
-                group.cancelAll()
-                try await group.waitForAll()
+                return false
+            } catch is CancellationError {
+                return true
             }
         }
+        while count.withLock({ $0 < 25 }) { await Task.yield() }
+        reader.cancel()
+        #expect(try await reader.value, "no CancellationError")
         #expect(count.withLock { $0 } == 25)
     }
 
