@@ -23,7 +23,7 @@ import VarveObjects
         }
         for _ in 0..<150 {
             let item = Item(in: context)
-            item.number = numbers.below(12) - 4
+            item.number = numbers.below(12)
             item.title = "title \(numbers.below(9))"
             item.timestamp = Date(timeIntervalSinceReferenceDate: Double(numbers.below(50)))
             item.serial = numbers.below(2) == 0 ? nil : UUID()
@@ -38,7 +38,9 @@ import VarveObjects
         _ request: FetchDescriptor<Item>,
         _ note: Comment
     ) throws {
-        let items = try context.fetch(request)
+        // Without edits the values are those of the commit, as another context sees them.
+        let shown = request.includesPendingChanges ? context : context.container.newContext()
+        let items = try shown.fetch(request)
         let tuples = try context.select(request) {
             ($0.title, $0.number, $0.serial, $0.folder.name.optional)
         }
@@ -104,7 +106,7 @@ import VarveObjects
         try compare(context, Item.all, "empty")
         try fill(context, &numbers)
         for round in 0..<12 {
-            let (low, high) = (numbers.below(12) - 4, numbers.below(12) - 4)
+            let (low, high) = (numbers.below(12), numbers.below(12))
             let requests: [FetchDescriptor<Item>] = [
                 Item.all,
                 Item.where { $0.number >= low || $0.title == "title 3" },
@@ -215,7 +217,7 @@ import VarveObjects
             guard item.number == 900 else { continue }
             let others = try context.fetch(Item.where { $0.number < 890 && $0.number > 20 })
             for other in others { context.delete(other) }
-            Item(in: context).number = -5
+            Item(in: context).number = 15
             try context.save()
         }
         #expect(seen == (890..<1_000).reversed() + (0...20).reversed())

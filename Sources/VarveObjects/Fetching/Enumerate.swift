@@ -67,9 +67,9 @@ extension ManagedObjectContext {
     /// The objects of a request one after the other, in its order, with the rows of two batches in
     /// memory: `for try await item in try context.enumerate(request) { ... }`.
     ///
-    /// The list is that of the call: what is inserted later does not come, what is deleted before its
-    /// turn is left out. The loop ends with `CancellationError` when its task is cancelled, and lets
-    /// others have their turn between two batches.
+    /// The list is that of the call: what is inserted later does not come, what is deleted before
+    /// its turn is left out. The loop ends with `CancellationError` when its task is cancelled, and
+    /// lets others have their turn between two batches.
     /// - Parameters:
     ///   - request: which objects.
     ///   - batchSize: rows that are read together, at least 1.
@@ -84,10 +84,11 @@ extension ManagedObjectContext {
     }
 
     /// What `fetch` returns, found on a thread of the container's pool: the caller's actor is free
-    /// while filter and sort are at work. Rows of faults are not read; with `returningFaults(false)`
-    /// they are read on that thread too.
+    /// while filter and sort are at work. Rows of faults are not read; with
+    /// `returningFaults(false)` they are read on that thread too.
     ///
-    /// Unsaved edits that can change the answer are known to this context only: then it is a `fetch`.
+    /// Unsaved edits that can change the answer are known to this context only: then it is a
+    /// `fetch`.
     /// A context that moves on meanwhile is asked again.
     /// - Parameter request: which objects.
     /// - Throws: what `fetch` throws; `CancellationError` when the task was cancelled before the

@@ -3,7 +3,7 @@
 //
 // Invariants
 // - The values are those that a fetch of the same request would show: the context's commit with its
-//   unsaved edits laid over, unless the request says otherwise.
+//   unsaved edits laid over. A request without edits gives the values of the commit.
 
 import VarveBase
 import VarveRecords
@@ -32,8 +32,8 @@ extension ManagedObjectContext {
     /// Some attributes of each object of a request, as tuples, in its order:
     /// `select(request) { ($0.title, $0.folder.name) }`.
     ///
-    /// An attribute of another object is nil where a relationship on the way leads nowhere; if it is
-    /// not optional say `$0.folder.name.optional`.
+    /// An attribute of another object is nil where a relationship on the way leads nowhere; if it
+    /// is not optional say `$0.folder.name.optional`.
     /// - Parameters:
     ///   - request: which objects.
     ///   - columns: one attribute or a tuple of them.
@@ -59,8 +59,8 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - request: which objects; its order does not matter, its window does.
     ///   - columns: a tuple of attributes.
-    /// - Complexity: O(objects), without making them; memory for the combinations. For one attribute
-    ///   `selectDistinct` knows a better way where an index begins with it.
+    /// - Complexity: O(objects), without making them; memory for the combinations. For one
+    ///   attribute `selectDistinct` knows a better way where an index begins with it.
     /// - Throws: what `select` throws.
     public func select<Entity, Row>(
         distinct request: FetchDescriptor<Entity>,

@@ -2,7 +2,7 @@
 //
 // Invariants
 // - A set is ascending and has each object once.
-// - It holds every object that passes the tests that it stands for. Whether it holds others too, and
+// - It holds every object that passes the tests it stands for. Whether it holds others too, and
 //   these tests must be asked again, is the planner's business (SetPlanner.swift).
 
 import VarveBase

@@ -145,20 +145,28 @@ import VarveTesting
             _ snapshot: RecordSnapshot,
             _ comment: Comment
         ) throws {
+            for (plan, window) in try Self.plans(query, snapshot) {
+                let ids = try PlanExecutor(reader: snapshot.reader, plan: plan).ids(window)
+                #expect(ids == wanted, "\(comment) \(query) \(plan.text(window))")
+                QueryPlanKinds.shared.note(plan)
+            }
+        }
+
+        static func plans(
+            _ query: RecordQuery,
+            _ snapshot: RecordSnapshot
+        ) throws -> [(FetchPlan, FetchWindow)] {
+            var plans: [(FetchPlan, FetchWindow)] = []
             for turnsRound in [true, false] {
                 let (planner, window) = try snapshot.reader.planner(
                     query,
                     needsOrder: true,
                     turnsRound: turnsRound
                 )
-                var plans = try planner.candidates().map(\.plan)
-                if let set = try planner.setCandidate() { plans.append(set.plan) }
-                for plan in plans {
-                    let ids = try PlanExecutor(reader: snapshot.reader, plan: plan).ids(window)
-                    #expect(ids == wanted, "\(comment) \(query) \(plan.text(window))")
-                    QueryPlanKinds.shared.note(plan)
-                }
+                plans += try planner.candidates().map { ($0.plan, window) }
+                if let set = try planner.setCandidate() { plans.append((set.plan, window)) }
             }
+            return plans
         }
     }
 
@@ -193,6 +201,32 @@ import VarveTesting
         }
         // A run that never met a kind of plan would prove nothing about it.
         #expect(QueryPlanKinds.shared.missing == [])
+    }
+
+    @Test(arguments: PlanMistake.allCases)
+    func `A mistake in a plan is found`(mistake: PlanMistake) throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("QueryPropertyTests mistake \(mistake), seed \(seed)")
+        var world = try World(seed: seed, longTexts: false)
+        var tried = 0
+        for round in 0..<20 {
+            try world.change(round == 0 ? 40 : 15)
+            let snapshot = try world.store.snapshot()
+            for _ in 0..<100 {
+                var query = RecordQuery(entity: world.city.id)
+                query.predicate = world.maker.predicate()
+                query.sort = world.maker.sort()
+                if Bool.random(using: &world.maker.random) { query.limit = 6 }
+                let wanted = world.model.fetch(query)
+                for (plan, window) in try World.plans(query, snapshot) {
+                    guard let wrong = mistake.made(in: plan) else { continue }
+                    tried += 1
+                    let found = try PlanExecutor(reader: snapshot.reader, plan: wrong).ids(window)
+                    if found != wanted { return }
+                }
+            }
+        }
+        Issue.record("not found in \(tried) plans with it, seed \(seed)")
     }
 
     @Test func `A reversed order is the reversed list`() throws {

@@ -43,9 +43,44 @@ import Varve
         // End.
         #expect(count == 2 && newest != nil && titles == ["Bread", "Buns", "Soup"])
 
+        // Shown in FetchingAndMemory: tuples
+        let rows = try context.select(request) { ($0.title, $0.notebook.name.optional) }
+        let pairs = try context.select(distinct: Note.all) { ($0.isPinned, $0.title) }
+        let isAnyPinned = try context.exists(Note.where { $0.isPinned })
+        // End.
+        #expect(Set(rows.map(\.0)) == ["Bread", "Buns"] && rows.allSatisfy { $0.1 == "Kitchen" })
+        #expect(pairs.map(\.1) == ["Soup", "Bread", "Buns"] && isAnyPinned)
+
+        // Shown in FetchingAndMemory: groups
+        let groups = try context.select(Note.all, groupedBy: { $0.notebook.name.optional }) {
+            note, group in (group.count, note.changed.max)
+        }
+        for group in groups { print(group.key ?? "loose", group.values.0) }
+        // End.
+        #expect(groups.map(\.key) == [nil, "Kitchen"] && groups.map(\.values.0) == [1, 2])
+
         // Shown in FetchingAndMemory: explain
         print(try context.explain(request))
         // End.
+    }
+
+    @Test("Streams and other threads give what a fetch gives") func streams() async throws {
+        let container = try notes("Bread", "Buns", "Soup")
+        let context = container.newContext()
+        let request = Note.all.sorted { [$0.title.descending] }
+
+        // Shown in FetchingAndMemory: enumerate
+        for try await note in try context.enumerate(Note.all, batchSize: 200) {
+            print(note.title)
+        }
+        // End.
+
+        // Shown in FetchingAndMemory: concurrently
+        let found = try await context.fetchConcurrently(request)
+        let values = try await container.fetchSnapshots(request)
+        // End.
+        #expect(found.map(\.title) == ["Soup", "Buns", "Bread"])
+        #expect(values.map(\.title) == found.map(\.title))
     }
 
     @Test("Faults, batches, prefetching and pages read what they say") func reading() throws {

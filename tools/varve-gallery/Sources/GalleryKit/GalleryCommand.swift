@@ -8,8 +8,8 @@ package struct GalleryCommand: AsyncParsableCommand {
         commandName: "gallery",
         abstract: "Shows 40,000 rows and hundreds of pictures going by in flat memory.",
         subcommands: [
-            ImportCommand.self, ListCommand.self, ScrollCommand.self, ScrollRoundCommand.self,
-            RunCommand.self,
+            ImportCommand.self, ListCommand.self, LiveCommand.self, LiveWriterCommand.self,
+            ScrollCommand.self, ScrollRoundCommand.self, RunCommand.self,
         ]
     )
 

@@ -27,11 +27,20 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "A table of cities to take instead, as GeoNames' set has them.")
     var cities: String?
 
+    @Option(help: "Make cities up until there are so many, at most 10,000,000.")
+    var rows = 0
+
     @Flag(help: "Print a line after each durable save.")
     var acknowledge = false
 
     @Flag(help: "Print the result as JSON.")
     var json = false
+
+    func validate() throws {
+        guard (0...10_000_000).contains(rows) else {
+            throw ValidationError("--rows can be 0 to 10,000,000")
+        }
+    }
 
     func run() async throws {
         let result = try await perform()
@@ -57,7 +66,8 @@ struct ImportCommand: AsyncParsableCommand {
             into: container,
             cities: records,
             pictures: source,
-            pictureCount: pictures
+            pictureCount: pictures,
+            rows: rows
         )
         let saved = try await importer.run { saved in
             if acknowledge { StandardOutput.line(saved.line) }

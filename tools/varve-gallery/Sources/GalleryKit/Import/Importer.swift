@@ -9,6 +9,7 @@ package import VarveObjects
 package struct Importer: Sendable {
     package static let citiesPerSave = 1_000
     package static let picturesPerSave = 8
+    package static let syntheticCitiesPerSave = 50_000
 
     /// Rows that are in the store for good.
     package struct Saved: Sendable, Equatable {
@@ -32,13 +33,17 @@ package struct Importer: Sendable {
     let cities: [CityRecord]
     let pictures: PictureSource
     let pictureCount: Int
+    /// Cities are made up until there are so many.
+    let rows: Int
 
     package init(
         into container: PersistentContainer,
         cities: [CityRecord],
         pictures: PictureSource,
-        pictureCount: Int
+        pictureCount: Int,
+        rows: Int = 0
     ) {
+        self.rows = rows
         self.container = container
         self.cities = cities
         self.pictures = pictures
@@ -56,6 +61,7 @@ package struct Importer: Sendable {
         }
         try await importCountries(&saved, acknowledge)
         try await importCities(&saved, acknowledge)
+        try await importSyntheticCities(&saved, acknowledge)
         try await importPictures(&saved, acknowledge)
         return saved
     }
@@ -120,6 +126,41 @@ package struct Importer: Sendable {
             saved.cities += batch.count
             acknowledge(saved)
             bar.update(end)
+        }
+    }
+
+    /// Made up cities, as a batch: without an object for each.
+    private func importSyntheticCities(
+        _ saved: inout Saved,
+        _ acknowledge: (Saved) -> Void
+    ) async throws {
+        guard saved.cities < rows else { return }
+        let bar = ProgressBar("more cities", total: rows - saved.cities)
+        defer { bar.finish() }
+        let first = saved.cities
+        while saved.cities < rows {
+            let count = min(Self.syntheticCitiesPerSave, rows - saved.cities)
+            saved.cities += try await container.performBackgroundTask(author: "import") { context in
+                // The codes in their order, so that each number has always the same city.
+                let countries = try context.fetch(Country.all.sorted { [$0.code.ascending] })
+                let codes = countries.map(\.code)
+                let ids = Dictionary(uniqueKeysWithValues: countries.map { ($0.code, $0.id) })
+                let highest = try context.maximum(City.all) { $0.geonameID } ?? 0
+                let next = max(0, highest + 1 - SyntheticCity.firstID)
+                return try context.batchInsert(City.self, count: count) { row, number in
+                    let record = SyntheticCity.record(next + number, countries: codes)
+                    row.geonameID = record.geonameID
+                    row.name = record.name
+                    row.latitude = record.latitude
+                    row.longitude = record.longitude
+                    row.population = record.population
+                    row.timeZone = record.timeZone
+                    row.division = record.division
+                    row.country = ids[record.countryCode]
+                }.inserted
+            }
+            acknowledge(saved)
+            bar.update(saved.cities - first)
         }
     }
 

@@ -17,6 +17,7 @@ package struct JSONLine {
         case integer(Int)
         case number(Double)
         case text(String)
+        case flag(Bool)
     }
 
     package let fields: [(name: String, value: Value)]
@@ -29,6 +30,7 @@ package struct JSONLine {
             case .integer(let integer): "\(Self.quoted(name)):\(integer)"
             case .number(let number): "\(Self.quoted(name)):\(number.fixed(3))"
             case .text(let text): "\(Self.quoted(name)):\(Self.quoted(text))"
+            case .flag(let flag): "\(Self.quoted(name)):\(flag)"
             }
         }
         return "{" + members.joined(separator: ",") + "}"
