@@ -101,7 +101,7 @@ public struct ObjectReport: Hashable, Sendable {
 public struct RowsRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
-    /// Comparisons joined by "&&"; see `RowFilter`.
+    /// A filter in the text form of the library: see docs/Inspection.md.
     public var filter: String?
     /// Properties in order, each with "-" in front for high to low.
     public var sort: [String] = []
@@ -338,18 +338,19 @@ extension StoreObserver {
             limit: request.limit,
             offset: request.offset
         )
-        if let filter = request.filter {
-            query.predicate = try RowFilter(filter, entity: entity, observer: self).predicate
-        }
-        for term in request.sort {
-            let isDescending = term.hasPrefix("-")
-            let name = isDescending ? String(term.dropFirst()) : term
-            if name == "id" && entity.attribute(named: name) == nil {
-                query.sort.append(SortTerm(.object, isDescending: isDescending))
-                continue
+        let language = QueryText(schema: try shown().snapshot.schema, zone: DateZone.named)
+        do throws(QueryTextError) {
+            if let filter = request.filter {
+                query.predicate = try language.filter(filter, of: entity)
             }
-            let path = try RowFilter.path(name, entity: entity, observer: self)
-            query.sort.append(SortTerm(path.path, isDescending: isDescending))
+            query.sort = try language.order(request.sort.joined(separator: ", "), of: entity)
+        } catch {
+            throw InspectionError(
+                .badRequest,
+                "\(error.message)\n\(error.picture)",
+                hint: error.possible.isEmpty
+                    ? nil : "possible: " + error.possible.prefix(40).joined(separator: " ")
+            )
         }
         return query
     }

@@ -4,6 +4,7 @@
 // - What comes from a store cannot drive a terminal: control characters are always escaped.
 
 import VarveBase
+import VarveRecords
 
 /// How things are written.
 public enum Spelling {
@@ -60,7 +61,8 @@ public enum Spelling {
     public static func time(_ microseconds: Int64) -> String {
         let (seconds, rest) = microseconds.flooredQuotient(by: 1_000_000)
         let (days, second) = seconds.flooredQuotient(by: 86_400)
-        let (year, month, day) = civil(days)
+        let civil = CivilDate(daysSince1970: days)
+        let (year, month, day) = (civil.year, civil.month, civil.day)
         func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
         let years = year >= 0 && year < 1000 ? String("000\(year)".suffix(4)) : "\(year)"
         var text = "\(years)-\(two(month))-\(two(day))"
@@ -73,60 +75,12 @@ public enum Spelling {
         return text + "Z"
     }
 
-    /// Seconds between 1970 and 2001, the origin of stored dates.
-    static let referenceSeconds: Int64 = 978_307_200
-
     /// A stored date; those far outside the calendar are told in seconds.
     static func date(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds.magnitude < 8e12 else { return "date(\(seconds))" }
         let whole = seconds.rounded(.down)
         let micro = ((seconds - whole) * 1_000_000).rounded()
-        return time((Int64(whole) + referenceSeconds) * 1_000_000 + Int64(micro))
-    }
-
-    /// Seconds since 2001 of "2026-11-20", "2026-11-20T09:00", "...:30" or "...:30.5", each with or
-    /// without "Z"; nil for anything else.
-    static func date(_ text: String) -> Double? {
-        var rest = Substring(text)
-        if rest.hasSuffix("Z") { rest.removeLast() }
-        let halves = rest.split(separator: "T", omittingEmptySubsequences: false)
-        let day = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-        guard halves.count <= 2, day.count == 3, day[0].count == 4, day[1].count == 2,
-            day[2].count == 2, let year = Int64(day[0]), let month = Int64(day[1]),
-            let date = Int64(day[2]), (1...12).contains(month), (1...31).contains(date)
-        else { return nil }
-        var seconds = Double(days(year, month, date) * 86_400 - referenceSeconds)
-        if halves.count == 2 {
-            let parts = halves[1].split(separator: ":", omittingEmptySubsequences: false)
-            guard (2...3).contains(parts.count), let hour = UInt64(parts[0]), hour < 24,
-                let minute = UInt64(parts[1]), minute < 60
-            else { return nil }
-            seconds += Double(hour * 3600 + minute * 60)
-            if parts.count == 3 {
-                guard let second = Double(parts[2]), second >= 0, second < 61 else { return nil }
-                seconds += second
-            }
-        }
-        return seconds
-    }
-
-    /// Year, month and day of a day counted from 1970-01-01 (proleptic Gregorian calendar).
-    private static func civil(_ days: Int64) -> (Int64, Int64, Int64) {
-        let (era, day) = (days + 719_468).flooredQuotient(by: 146_097)
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
-        let dayOfYear = day - (365 * year + year / 4 - year / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        let date = dayOfYear - (153 * shifted + 2) / 5 + 1
-        return (year + era * 400 + (month <= 2 ? 1 : 0), month, date)
-    }
-
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let (era, yearOfEra) = shifted.flooredQuotient(by: 400)
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-            - 719_468
+        return time((Int64(whole) + CivilDate.referenceSeconds) * 1_000_000 + Int64(micro))
     }
 
     /// Whether a character could drive a terminal or hide text: C0, C1, DEL, line and paragraph
@@ -202,25 +156,7 @@ public enum Spelling {
 
     /// The name in `names` that `wrong` was probably meant to be.
     public static func suggestion(for wrong: String, among names: [String]) -> String? {
-        let wanted = Array(wrong.lowercased())
-        let scored = names.map { ($0, distance(wanted, Array($0.lowercased()))) }
-        guard let best = scored.min(by: { ($0.1, $0.0) < ($1.1, $1.0) }) else { return nil }
-        return best.1 <= max(1, (wanted.count + 1) / 3) ? best.0 : nil
-    }
-
-    private static func distance(_ left: [Character], _ right: [Character]) -> Int {
-        var row = Array(0...right.count)
-        for (index, letter) in left.enumerated() {
-            var corner = row[0]
-            row[0] = index + 1
-            for column in right.indices {
-                let above = row[column + 1]
-                let change = corner + (letter == right[column] ? 0 : 1)
-                row[column + 1] = min(change, above + 1, row[column] + 1)
-                corner = above
-            }
-        }
-        return row[right.count]
+        NameDistance.nearest(to: wrong, among: names)
     }
 }
 

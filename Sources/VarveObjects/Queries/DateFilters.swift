@@ -1,15 +1,15 @@
 // Parts of dates in filters, orders and selections: `$0.date.year(in: zone) == 2024`.
 //
-// Semantics: those of VarveRecords/Queries/DateParts.swift. A part is nil where there is no date, or
-// none that a calendar has.
+// Semantics: those of VarveRecords/Queries/DateParts.swift. A part is nil where there is no date,
+// or none that a calendar has.
 
 public import Foundation
 import VarveRecords
 
 /// Parts of a date.
 extension Column where Value == Date {
-    /// The year by the clock of a zone, in the Gregorian calendar for all times. A comparison of it is a
-    /// range of moments, which an index of the dates serves.
+    /// The year by the clock of a zone, in the Gregorian calendar for all times. A comparison of it
+    /// is a range of moments, which an index of the dates serves.
     /// - Parameter zone: whose clock is read.
     public func year(in zone: TimeZone) -> Column<Root, Int?> { part(.year, zone) }
 
@@ -36,8 +36,8 @@ extension Column where Value == Date {
 
 /// Parts of an optional date.
 extension Column where Value == Date? {
-    /// The year by the clock of a zone, in the Gregorian calendar for all times. A comparison of it is a
-    /// range of moments, which an index of the dates serves.
+    /// The year by the clock of a zone, in the Gregorian calendar for all times. A comparison of it
+    /// is a range of moments, which an index of the dates serves.
     /// - Parameter zone: whose clock is read.
     public func year(in zone: TimeZone) -> Column<Root, Int?> { part(.year, zone) }
 

@@ -105,6 +105,8 @@ struct RelationshipModel: Sendable {
 /// All entities of an opened container.
 final class SchemaModel: Sendable {
     let entities: [EntityModel]
+    /// The same entities and all that are hidden, as the records layer knows them.
+    let record: RecordSchema
     private let byID: [EntityID: EntityModel]
     private let byType: [ObjectIdentifier: EntityModel]
     private let unlisted = Mutex<[ObjectIdentifier: EntityModel]>([:])
@@ -123,6 +125,7 @@ final class SchemaModel: Sendable {
             entities.append(try SchemaModel.model(of: type, entity, record, number))
         }
         self.entities = entities
+        self.record = record
         byID = Dictionary(
             entities.map { ($0.record.id, $0) },
             uniquingKeysWith: { first, _ in first }

@@ -100,11 +100,14 @@ enum SmallSeeds {
 
     @Sendable static func predicate() -> Seeds {
         let filters = [
-            "text == \"a\"", "int >= -5 && bool = true", "text CONTAINS[c] 'SEA'\n-text int",
-            "group.name BEGINSWITH 'group'", "tags.count > 1", "blob.length < 900",
+            "text == \"a\"", "int >= -5 && bool = true",
+            "text.contains('SEA', ignoringCase: true)\n-text int",
+            "group.name.hasPrefix('group')", "tags.count > 1", "blob.length < 900",
             "uuid == 00000000-0000-0001-0000-000000000002", "date > 2000-12-31T00:00Z",
             "decimal == -1.25\ndecimal", "id == Item:40", "group != null && id < Item:100",
             "data == null", "wide <= 18446744073709551615", "double != nan\ngroup.name -double",
+            "!(tags.any { text in [\"a\"] }) || int in -5..<7",
+            "date.year(in: \"Europe/Berlin\") == 2001 || `text` == text",
         ]
         return filters.enumerated().map { ("filter-\($0.offset)", Array($0.element.utf8)) }
     }

@@ -1,4 +1,4 @@
-// Parts of dates: against Foundation's calendar, at the ends of what numbers can hold, and by index.
+// Parts of dates: against Foundation's calendar, at the ends of numbers, and by index.
 
 import Foundation
 import Testing

@@ -48,6 +48,15 @@ import Varve
         #expect(try context.count(recent) == 1)
         context.delete(cafe)
 
+        // Shown in FetchingAndMemory: text
+        let filter = try container.filter(
+            #"title.hasPrefix("B") && !labels.isEmpty"#,
+            of: Note.self
+        )
+        print(try container.text(of: filter))
+        // End.
+        #expect(try context.count(FetchDescriptor(filter: filter)) == 2)
+
         // Shown in FetchingAndMemory: questions
         let count = try context.count(Note.where { $0.isPinned })
         let newest = try context.maximum(Note.all) { $0.changed }

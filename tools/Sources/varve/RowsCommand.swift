@@ -7,11 +7,12 @@ struct Rows: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Rows of an entity, filtered and sorted.",
         discussion: """
-            A filter is comparisons joined by &&: year > 1990 && title CONTAINS "sea". \
-            Operators: == != < <= > >= CONTAINS BEGINSWITH ENDSWITH, the last three with [c] to \
-            ignore case. Paths through to-one relationships: author.name == "Lem". Also \
-            loans.count > 2, cover.length > 4096, id == Book:7, author == Author:2, \
-            due > 2026-05-01.
+            A filter is written as in Swift: year > 1990 && title.contains("sea"). \
+            &&, || and ! join; == != < <= > >= compare; year in 1980..<1990, or in [1980, 1982]. \
+            Texts: hasPrefix, hasSuffix, contains, equals, each with , ignoringCase: true. \
+            Paths through to-one relationships: author.name == "Lem"; through to-many ones: \
+            loans.any { isBack }, all, none, loans.count > 2. Also cover.length > 4096, \
+            id == Book:7, author == Author:2, due > 2026-05-01, due.year(in: "UTC") == 2026.
             """
     )
 
@@ -21,7 +22,7 @@ struct Rows: ParsableCommand {
 
     @Option(
         name: .customLong("where"),
-        help: "Only rows that fit, as in 'year > 1990 && title CONTAINS \"sea\"'."
+        help: "Only rows that fit, as in 'year > 1990 && title.contains(\"sea\")'."
     )
     var filter: String?
     @Option(
