@@ -119,7 +119,7 @@ struct RowFilter {
             guard case .attribute(let type) = path.kind, type == .text || type == .url else {
                 throw InspectionError(.badRequest, "\(name) is no text")
             }
-            return .text(path.path, match, literal.text, ignoringCase: ignoringCase)
+            return .text(path.path, match, literal.text, ignoring: ignoringCase ? .caseDifferences : [])
         case .compare(let comparison):
             if case .count = path.kind {
                 guard let number = Int(literal.text) else {

@@ -172,6 +172,22 @@ final class LiveListFuzz {
             ("by folder", Item.all.sorted { [$0.folder.name.descending, $0.number.ascending] }),
             ("tagged", Item.where { $0.tags.any { $0.name == "t" } }),
             ("many tags", Item.where { $0.tags.count > 1 }.sorted { [$0.number.ascending] }),
+            (
+                "in a range",
+                Item.where { $0.number.isIn(bound..<bound + 4) }.sorted { [$0.number.ascending] }
+            ),
+            (
+                "folded",
+                Item.where {
+                    $0.title.hasPrefix("E", ignoringCase: true, ignoringDiacritics: true)
+                }
+            ),
+            ("not tagged", Item.where { $0.tags.none { $0.name == "t" } }),
+            (
+                "by weekday",
+                Item.where { $0.timestamp.year(in: .gmt) == 2001 && $0.number < bound }
+                    .sorted { [$0.timestamp.weekday(in: .gmt).descending] }
+            ),
             ("one", Item.where { $0.number == bound }),
             ("either", Item.where { $0.number == bound || $0.priority == .low }),
         ]

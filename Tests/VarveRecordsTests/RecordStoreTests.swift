@@ -153,7 +153,7 @@ import VarveIO
         var query = try store.query("City")
         query.predicate = .compare(PropertyPath("name"), .equal, .text(long))
         #expect(try snapshot.fetchIDs(query) == [id])
-        query.predicate = .text(PropertyPath("note"), .hasSuffix, "öö", ignoringCase: false)
+        query.predicate = .text(PropertyPath("note"), .hasSuffix, "öö", ignoring: [])
         #expect(try snapshot.fetchIDs(query) == [id])
     }
 

@@ -24,7 +24,8 @@ struct PathTree {
         switch predicate {
         case .always, .never: break
         // The last name is a column of the object itself.
-        case .compare(let path, _, _), .isIn(let path, _), .text(let path, _, _, _):
+        case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _),
+            .text(let path, _, _, _):
             add(path.names.dropLast())
         case .compareProperties(let path, _, let other):
             add(path.names.dropLast())

@@ -87,6 +87,9 @@ extension PropertyPath {
         case .value: hash.combine("value")
         case .blobLength: hash.combine("length")
         case .blobDigest: hash.combine("digest")
+        case .date(let part, let zone):
+            hash.combine(part.rawValue)
+            hash.combine(zone.name)
         }
     }
 }
@@ -109,7 +112,8 @@ extension Predicate {
     var looksAtOthers: Bool {
         switch self {
         case .always, .never: false
-        case .compare(let path, _, _), .isIn(let path, _), .text(let path, _, _, _):
+        case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _),
+            .text(let path, _, _, _):
             path.names.count > 1
         case .compareProperties(let path, _, let other):
             path.names.count > 1 || other.names.count > 1
@@ -144,11 +148,17 @@ extension Predicate {
             path.feed(&hash)
             hash.combine("in")
             for value in values { hash.combine("\(value)") }
-        case .text(let path, let match, let text, let ignoringCase):
+        case .isWithin(let path, let range):
+            path.feed(&hash)
+            hash.combine(range.includesUpper ? "through" : "up to")
+            hash.combine("\(range.lower, default: "-")")
+            hash.combine("\(range.upper, default: "-")")
+        case .text(let path, let match, let text, let folding):
             path.feed(&hash)
             hash.combine("\(match)")
             hash.combine(text)
-            hash.combine(ignoringCase ? "ignoring case" : "exact")
+            hash.combine(folding.contains(.caseDifferences) ? "ignoring case" : "exact")
+            if folding.contains(.diacritics) { hash.combine("ignoring diacritics") }
         case .not(let inner):
             hash.combine("not")
             inner.feed(&hash)

@@ -138,10 +138,6 @@ extension Column {
     func compare(_ comparison: Comparison, _ other: PropertyPath) -> TypedPredicate<Root> {
         TypedPredicate(.compareProperties(path, comparison, other))
     }
-
-    func match(_ kind: TextMatch, _ text: String, _ ignoringCase: Bool) -> TypedPredicate<Root> {
-        TypedPredicate(.text(path, kind, text, ignoringCase: ignoringCase))
-    }
 }
 
 extension Column where Value: FilterableValue {
@@ -234,33 +230,6 @@ extension Column {
         value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
         column.compare(.greaterOrEqual, value.stored)
-    }
-}
-
-/// A text or an optional one: what text filters take.
-public protocol TextualValue: StorableValue {}
-extension String: TextualValue {}
-extension String?: TextualValue {}
-
-extension Column where Value: TextualValue {
-    /// The text begins with `text`. Case counts, by the UTF-8 bytes, unless `ignoringCase`.
-    public func hasPrefix(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
-        match(.hasPrefix, text, ignoringCase)
-    }
-
-    /// The text ends with `text`.
-    public func hasSuffix(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
-        match(.hasSuffix, text, ignoringCase)
-    }
-
-    /// The text has `text` somewhere in it.
-    public func contains(_ text: String, ignoringCase: Bool = false) -> TypedPredicate<Root> {
-        match(.contains, text, ignoringCase)
-    }
-
-    /// The text is `text`, upper and lower case being the same, without locale.
-    public func equalsIgnoringCase(_ text: String) -> TypedPredicate<Root> {
-        match(.equal, text, true)
     }
 }
 
@@ -357,6 +326,13 @@ extension ToManyColumn {
                 .compare(.object, .equal, .reference(target.objectID.object))
             )
         )
+    }
+
+    /// No object matches; true when there is none.
+    public func none(
+        _ filter: (Target.Columns) -> TypedPredicate<Target>
+    ) -> TypedPredicate<Root> {
+        !any(filter)
     }
 
     /// How many objects there are, to be compared with a number.

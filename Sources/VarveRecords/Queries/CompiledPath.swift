@@ -21,6 +21,7 @@ final class CompiledPath: Sendable {
         case column(ColumnID)
         case blobLength(ColumnID)
         case blobDigest(ColumnID)
+        case datePart(ColumnID, DatePart, DateZone)
     }
 
     /// What a constant compared with the path must be.
@@ -29,6 +30,7 @@ final class CompiledPath: Sendable {
         case reference
         case blobLength
         case blobDigest
+        case datePart
     }
 
     let hops: [Hop]
@@ -43,11 +45,30 @@ final class CompiledPath: Sendable {
         return nil
     }
 
+    /// Column and part, when the path is a part of a date of the query's own entity.
+    var ownDatePart: (column: ColumnID, part: DatePart, zone: DateZone)? {
+        guard hops.isEmpty, case .datePart(let column, let part, let zone) = terminal else {
+            return nil
+        }
+        return (column, part, zone)
+    }
+
     private init(hops: [Hop], terminal: Terminal, kind: Kind, text: String) {
         self.hops = hops
         self.terminal = terminal
         self.kind = kind
         self.text = text
+    }
+
+    /// The path to the value of which this one takes a part.
+    var wholeValue: CompiledPath {
+        guard case .datePart(let column, _, _) = terminal else { return self }
+        return CompiledPath(
+            hops: hops,
+            terminal: .column(column),
+            kind: .attribute(.date),
+            text: text.split(separator: ".").prefix(hops.count + 1).joined(separator: ".")
+        )
     }
 
     /// The path as the object after the first hop sees it.
@@ -86,7 +107,7 @@ final class CompiledPath: Sendable {
         var text = path.names.joined(separator: ".")
         guard let name = path.names.last else {
             guard path.part == .value else {
-                throw .unsupportedPredicate("an object has no blob length or digest")
+                throw .unsupportedPredicate("an object has no blob length, digest or date")
             }
             terminal = .object
             kind = .reference
@@ -107,6 +128,13 @@ final class CompiledPath: Sendable {
                     isLength ? .blobLength(attribute.column) : .blobDigest(attribute.column)
                 kind = isLength ? .blobLength : .blobDigest
                 text += isLength ? ".length" : ".digest"
+            case .date(let part, let zone):
+                guard attribute.type == .date else {
+                    throw .unsupportedPredicate("\(text) is not a date")
+                }
+                terminal = .datePart(attribute.column, part, zone)
+                kind = .datePart
+                text += ".\(part.rawValue)(in: \(zone.name))"
             }
         } else if let relationship = current.relationship(named: name),
             case .column(let column, _) = relationship.storage, path.part == .value
@@ -145,7 +173,15 @@ final class CompiledPath: Sendable {
         case .blobDigest(let column):
             guard case .blob(let blob) = try object.value(column) else { return .null }
             return .data(blob.digest.bytes)
+        case .datePart(let column, let part, let zone):
+            return Self.datePart(part, zone, try object.value(column))
         }
+    }
+
+    /// A part of a stored date.
+    static func datePart(_ part: DatePart, _ zone: DateZone, _ date: StoredValue) -> StoredValue {
+        guard case .date(let seconds) = date else { return .null }
+        return part.value(of: seconds, in: zone).map { .int($0) } ?? .null
     }
 
     /// The constant in the form in which the path's values are stored.
@@ -160,7 +196,7 @@ final class CompiledPath: Sendable {
             if let exact = Float(exactly: number) { return .float(exact) }
         case (.attribute(.float), .double(let number)):
             if let exact = Float(exactly: number) { return .float(exact) }
-        case (.reference, .reference), (.blobLength, .int): return value
+        case (.reference, .reference), (.blobLength, .int), (.datePart, .int): return value
         case (.blobDigest, .data(let bytes)) where bytes.count == 32: return value
         default: break
         }

@@ -50,10 +50,17 @@ enum Quantifier: Hashable, Sendable {
 struct TextNeedle: Hashable, Sendable {
     let match: TextMatch
     let bytes: [UInt8]
-    let ignoringCase: Bool
+    let folding: TextFolding
+
+    /// - Parameter text: as the filter gives it; what is ignored is taken from it here.
+    init(_ match: TextMatch, _ text: String, ignoring folding: TextFolding) {
+        self.match = match
+        self.folding = folding
+        bytes = Array(folding.folded(text).utf8)
+    }
 
     func matches(_ text: String) -> Bool {
-        var text = ignoringCase ? text.lowercased() : text
+        var text = folding.folded(text)
         return text.withUTF8Bytes { haystack in Self.find(haystack, bytes, match) }
     }
 
@@ -100,6 +107,8 @@ indirect enum PredicateNode: Hashable, Sendable {
     case compareTwo(CompiledPath, Comparison, CompiledPath)
     /// The values stand in order, without duplicates.
     case isIn(CompiledPath, [StoredValue])
+    /// Bounds that are there are not null.
+    case isWithin(CompiledPath, ValueRange)
     case text(CompiledPath, TextNeedle)
     case not(PredicateNode)
     case and([PredicateNode])
@@ -133,6 +142,8 @@ indirect enum PredicateNode: Hashable, Sendable {
             )
         case .isIn(let path, let values):
             return Self.contains(values, try path.value(object, resolver))
+        case .isWithin(let path, let range):
+            return range.contains(try path.value(object, resolver))
         case .text(let path, let needle):
             guard case .text(let text) = try path.value(object, resolver) else { return false }
             return needle.matches(text)
@@ -224,7 +235,8 @@ indirect enum PredicateNode: Hashable, Sendable {
     func collectColumns(into columns: inout Set<ColumnID>) {
         switch self {
         case .constant: break
-        case .compare(let path, _, _), .isIn(let path, _), .text(let path, _):
+        case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _),
+            .text(let path, _):
             path.collectColumns(into: &columns)
         case .compareTwo(let left, _, let right):
             left.collectColumns(into: &columns)
@@ -241,7 +253,9 @@ indirect enum PredicateNode: Hashable, Sendable {
     var readsOwnRowOnly: Bool {
         switch self {
         case .constant: true
-        case .compare(let path, _, _), .isIn(let path, _), .text(let path, _): path.hops.isEmpty
+        case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _),
+            .text(let path, _):
+            path.hops.isEmpty
         case .compareTwo(let left, _, let right): left.hops.isEmpty && right.hops.isEmpty
         case .not(let inner): inner.readsOwnRowOnly
         case .and(let all), .or(let all): all.allSatisfy(\.readsOwnRowOnly)
@@ -258,9 +272,29 @@ extension CompiledPath {
         }
         switch terminal {
         case .object: break
-        case .column(let column), .blobLength(let column), .blobDigest(let column):
+        case .column(let column), .blobLength(let column), .blobDigest(let column),
+            .datePart(let column, _, _):
             columns.insert(column)
         }
+    }
+}
+
+extension ValueRange {
+    /// Whether a value lies in it.
+    func contains(_ value: StoredValue) -> Bool {
+        if value == .null { return false }
+        if let lower, ValueOrder.compare(value, lower) < 0 { return false }
+        guard let upper else { return true }
+        let order = ValueOrder.compare(value, upper)
+        return order < 0 || (includesUpper && order == 0)
+    }
+
+    /// Whether no value can lie in it.
+    var isEmpty: Bool {
+        if lower == .null || upper == .null { return true }
+        guard let lower, let upper else { return false }
+        let order = ValueOrder.compare(lower, upper)
+        return order > 0 || (order == 0 && !includesUpper)
     }
 }
 

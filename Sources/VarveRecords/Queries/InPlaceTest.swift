@@ -22,8 +22,9 @@ struct InPlaceTest {
     private static func isPossible(_ node: PredicateNode) -> Bool {
         switch node {
         case .constant: true
-        case .compare(let path, _, _), .isIn(let path, _): path.ownColumn != nil
-        case .text(let path, let needle): path.ownColumn != nil && !needle.ignoringCase
+        case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _):
+            path.ownColumn != nil || path.ownDatePart != nil
+        case .text(let path, let needle): path.ownColumn != nil && needle.folding.isEmpty
         case .not(let inner): isPossible(inner)
         case .and(let all), .or(let all): all.allSatisfy(isPossible)
         case .compareTwo, .members: false
@@ -47,13 +48,16 @@ struct InPlaceTest {
         switch node {
         case .constant(let result): return result
         case .compare(let path, let comparison, let constant):
-            guard let column = path.ownColumn else { return nil }
-            return try compare(column, comparison, constant, layout, row)
+            if let column = path.ownColumn {
+                return try compare(column, comparison, constant, layout, row)
+            }
+            return try value(path, layout, row).map {
+                PredicateNode.compare($0, comparison, constant)
+            }
         case .isIn(let path, let values):
-            guard let column = path.ownColumn else { return nil }
-            let slot = layout.slot(column, in: row)
-            if slot.isOutside { return nil }
-            return PredicateNode.contains(values, try value(slot, column, row))
+            return try value(path, layout, row).map { PredicateNode.contains(values, $0) }
+        case .isWithin(let path, let range):
+            return try value(path, layout, row).map { range.contains($0) }
         case .text(let path, let needle):
             guard let column = path.ownColumn else { return nil }
             let slot = layout.slot(column, in: row)
@@ -101,6 +105,21 @@ struct InPlaceTest {
         default:
             return PredicateNode.compare(try value(slot, column, row), comparison, constant)
         }
+    }
+
+    /// The value of a path; nil: the row's bytes do not say.
+    private func value(
+        _ path: CompiledPath,
+        _ layout: RowLayout,
+        _ row: Span<UInt8>
+    ) throws(FormatError) -> StoredValue? {
+        if let (column, part, zone) = path.ownDatePart {
+            let date = try value(layout.slot(column, in: row), column, row)
+            return CompiledPath.datePart(part, zone, date)
+        }
+        guard let column = path.ownColumn else { return nil }
+        let slot = layout.slot(column, in: row)
+        return slot.isOutside ? nil : try value(slot, column, row)
     }
 
     private func value(

@@ -65,9 +65,11 @@ struct IndexMatch {
             switch test {
             case .compare(let path, let comparison, let value) where path.ownColumn == term.column:
                 if compare(comparison, value, term, &whole) { covered.insert(position) }
+            case .isWithin(let path, let between) where path.ownColumn == term.column:
+                if narrow(to: between, term, &whole) { covered.insert(position) }
             case .text(let path, let needle)
             where path.ownColumn == term.column && needle.match == .hasPrefix
-                && !needle.ignoringCase:
+                && needle.folding.isEmpty:
                 if textPrefix(needle.bytes, term, &whole) { covered.insert(position) }
             case .isIn(let path, let values) where path.ownColumn == term.column && list == nil:
                 var isExact = true
@@ -94,6 +96,23 @@ struct IndexMatch {
         var disjoint: [KeyRange] = []
         for range in ranges where disjoint.last != range { disjoint.append(range) }
         ranges = disjoint
+    }
+
+    /// Narrows to what lies between two bounds; true when the range lets nothing else through.
+    private func narrow(
+        to between: ValueRange,
+        _ term: RecordIndex.Term,
+        _ range: inout KeyRange
+    ) -> Bool {
+        var isExact = true
+        if let lower = between.lower {
+            isExact = compare(.greaterOrEqual, lower, term, &range)
+        }
+        if let upper = between.upper {
+            let comparison = between.includesUpper ? Comparison.lessOrEqual : .less
+            isExact = compare(comparison, upper, term, &range) && isExact
+        }
+        return isExact
     }
 
     /// Narrows to one comparison; true when the range lets nothing else through.

@@ -84,6 +84,15 @@ extension Comparison {
     }
 }
 
+extension TextFolding {
+    fileprivate var text: String {
+        var names: [String] = []
+        if contains(.caseDifferences) { names.append("case") }
+        if contains(.diacritics) { names.append("diacritics") }
+        return names.isEmpty ? "" : " ignoring " + names.joined(separator: " and ")
+    }
+}
+
 extension PredicateNode {
     /// The test with "?" for every constant but null.
     var text: String {
@@ -94,8 +103,11 @@ extension PredicateNode {
         case .compareTwo(let left, let comparison, let right):
             return "\(left.text) \(comparison.text) \(right.text)"
         case .isIn(let path, let values): return "\(path.text) in \(values.count) values"
+        case .isWithin(let path, let range):
+            let (lower, upper) = (range.lower == nil ? "" : "?", range.upper == nil ? "" : "?")
+            return "\(path.text) in \(lower)\(range.includesUpper ? "..." : "..<")\(upper)"
         case .text(let path, let needle):
-            return "\(path.text) \(needle.match) ?" + (needle.ignoringCase ? " ignoring case" : "")
+            return "\(path.text) \(needle.match) ?" + needle.folding.text
         case .not(let inner): return "not (\(inner.text))"
         case .and(let all): return all.map { "(\($0.text))" }.joined(separator: " and ")
         case .or(let all): return all.map { "(\($0.text))" }.joined(separator: " or ")

@@ -39,18 +39,17 @@ struct PredicateCompiler {
             return .compareTwo(left, comparison, right)
         case .isIn(let path, let values):
             let path = try CompiledPath(path, entity: entity, schema: schema)
-            return Self.isIn(
-                path,
-                try values.map { (value) throws(RecordError) in try path.coerce(value) }
-            )
-        case .text(let path, let match, let text, let ignoringCase):
+            let list = try values.map { (value) throws(RecordError) in try path.coerce(value) }
+            return Self.narrowed(Self.isIn(path, list))
+        case .isWithin(let path, let range):
+            return try within(CompiledPath(path, entity: entity, schema: schema), range)
+        case .text(let path, let match, let text, let folding):
             let path = try CompiledPath(path, entity: entity, schema: schema)
             guard path.kind == .attribute(.text) || path.kind == .attribute(.url) else {
                 throw .unsupportedPredicate("\(path.text) is not a text")
             }
-            if match == .equal, !ignoringCase { return .compare(path, .equal, .text(text)) }
-            let bytes = Array((ignoringCase ? text.lowercased() : text).utf8)
-            return .text(path, TextNeedle(match: match, bytes: bytes, ignoringCase: ignoringCase))
+            if match == .equal, folding.isEmpty { return .compare(path, .equal, .text(text)) }
+            return .text(path, TextNeedle(match, text, ignoring: folding))
         case .not(let inner):
             return Self.negate(try compile(inner, entity))
         case .and(let all):
@@ -83,7 +82,49 @@ struct PredicateCompiler {
         try checkOrdered(path, comparison)
         let value = try path.coerce(value)
         if value == .null, comparison != .equal, comparison != .notEqual { return .constant(false) }
-        return .compare(path, comparison, value)
+        return Self.narrowed(.compare(path, comparison, value))
+    }
+
+    private func within(
+        _ path: CompiledPath,
+        _ range: ValueRange
+    ) throws(RecordError) -> PredicateNode {
+        try checkOrdered(path, .less)
+        var range = range
+        range.lower = try range.lower.map { (value) throws(RecordError) in try path.coerce(value) }
+        range.upper = try range.upper.map { (value) throws(RecordError) in try path.coerce(value) }
+        if range.isEmpty { return .constant(false) }
+        if range.lower == nil, range.upper == nil { return .compare(path, .notEqual, .null) }
+        return Self.narrowed(.isWithin(path, range))
+    }
+
+    /// A test of a year together with a range of moments that it lies in, which an index can serve.
+    /// The test itself stays: where a zone changes its clocks, moments of a year need not stand
+    /// together.
+    private static func narrowed(_ node: PredicateNode) -> PredicateNode {
+        let (path, range): (CompiledPath, ValueRange?)
+        switch node {
+        case .compare(let its, let comparison, .int(let year)):
+            (path, range) = (its, CivilDate.moments(comparison, year))
+        case .isIn(let its, let years):
+            guard case .int(let first)? = years.first, case .int(let last)? = years.last,
+                let from = CivilDate.moments(.greaterOrEqual, first),
+                let to = CivilDate.moments(.lessOrEqual, last)
+            else { return node }
+            (path, range) = (its, ValueRange(from: from.lower, upTo: to.upper))
+        case .isWithin(let its, let years):
+            var moments = ValueRange(from: nil, upTo: nil)
+            if case .int(let first)? = years.lower {
+                moments.lower = CivilDate.moments(.greaterOrEqual, first)?.lower
+            }
+            if case .int(let last)? = years.upper {
+                moments.upper = CivilDate.moments(.lessOrEqual, last)?.upper
+            }
+            (path, range) = (its, moments.lower == nil && moments.upper == nil ? nil : moments)
+        default: return node
+        }
+        guard case .datePart(_, .year, _) = path.terminal, let range else { return node }
+        return .and([.isWithin(path.wholeValue, range), node])
     }
 
     private func checkOrdered(_ path: CompiledPath, _ comparison: Comparison) throws(RecordError) {

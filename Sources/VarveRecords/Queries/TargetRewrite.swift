@@ -78,6 +78,8 @@ extension PredicateNode {
             return (path, .compare(path.behindFirstHop, comparison, value))
         case .isIn(let path, let values) where !path.hops.isEmpty && values.first != .null:
             return (path, .isIn(path.behindFirstHop, values))
+        case .isWithin(let path, let range) where !path.hops.isEmpty:
+            return (path, .isWithin(path.behindFirstHop, range))
         case .text(let path, let needle) where !path.hops.isEmpty:
             return (path, .text(path.behindFirstHop, needle))
         default: return nil

@@ -17,6 +17,7 @@ import VarveTesting
         city.indexes += [
             IndexDescription([.init("latitude"), .init("name", isDescending: true)]),
             IndexDescription("note"),
+            IndexDescription("founded"),
             IndexDescription([.init("isCapital"), .init("population", isDescending: true)]),
             IndexDescription([.init("name"), .init("note"), .init("population"), .init("founded")]),
         ]

@@ -58,7 +58,7 @@ import VarveTesting
         }
 
         func name(_ prefix: String) -> Predicate {
-            .text(PropertyPath("name"), .hasPrefix, prefix, ignoringCase: false)
+            .text(PropertyPath("name"), .hasPrefix, prefix, ignoring: [])
         }
     }
 

@@ -114,7 +114,7 @@ import VarveTesting
     @Test func `Fetching IDs caches nothing`() throws {
         let (store, city, ids) = try world(100)
         var query = RecordQuery(entity: city.id, sort: [SortTerm("latitude")])
-        query.predicate = .text(PropertyPath("name"), .contains, "n", ignoringCase: true)
+        query.predicate = .text(PropertyPath("name"), .contains, "n", ignoring: .caseDifferences)
         #expect(try store.snapshot().fetchIDs(query) == ids)
         #expect(store.rowCache.statistics.rows == 0)
         #expect(store.statistics.storeReads == 0)

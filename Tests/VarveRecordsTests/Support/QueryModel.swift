@@ -43,6 +43,9 @@ struct QueryModel {
     }
 
     func value(_ path: PropertyPath, _ city: Object) -> StoredValue {
+        if case .date(let part, let zone) = path.part {
+            return QueryClock.part(part, zone, city.values[path.names[0]] ?? .null)
+        }
         switch path.names {
         case []: return .reference(city.id)
         case ["country"]: return city.country.map { .reference($0) } ?? .null
@@ -77,10 +80,16 @@ struct QueryModel {
             return Self.holds(comparison, value(left, city), value(right, city))
         case .isIn(let path, let list):
             return list.contains { Self.order(value(path, city), $0) == 0 }
-        case .text(let path, let match, let needle, let ignoringCase):
+        case .isWithin(let path, let range):
+            let value = value(path, city)
+            if value == .null || range.lower == .null || range.upper == .null { return false }
+            if let lower = range.lower, Self.order(value, lower) < 0 { return false }
+            guard let upper = range.upper else { return true }
+            return Self.order(value, upper) < (range.includesUpper ? 1 : 0)
+        case .text(let path, let match, let needle, let folding):
             guard case .text(let text) = value(path, city) else { return false }
-            let hay = Array((ignoringCase ? text.lowercased() : text).utf8)
-            let pin = Array((ignoringCase ? needle.lowercased() : needle).utf8)
+            let hay = Array(QueryFolding.folded(text, folding).utf8)
+            let pin = Array(QueryFolding.folded(needle, folding).utf8)
             switch match {
             case .equal: return hay == pin
             case .hasPrefix: return hay.starts(with: pin)
@@ -123,131 +132,5 @@ struct QueryModel {
             return Array(ids.dropLast(query.offset).suffix(query.limit ?? ids.count))
         }
         return Array(ids.dropFirst(query.offset).prefix(query.limit ?? ids.count))
-    }
-}
-
-/// Random rows and requests, all from one seed.
-struct QueryMaker {
-    var random: SeededRandom
-    /// Texts of few letters, so that prefixes and equal values are common; some longer than a key
-    /// keeps.
-    let words: [String] = [
-        "", "a", "ab", "abc", "b", "ba", "Ä", "äb", "A", "AB", "a\u{0}b", "a\u{0}", "zz",
-        String(repeating: "x", count: 256), String(repeating: "x", count: 257),
-        String(repeating: "x", count: 256) + "b", String(repeating: "x", count: 2_100),
-        String(repeating: "x", count: 2_100) + "a",
-    ]
-    var countries: [ObjectID] = []
-    var tags: [ObjectID] = []
-    /// Whether long texts occur.
-    var usesLongTexts = true
-
-    mutating func text() -> String {
-        usesLongTexts
-            ? words.randomElement(using: &random) ?? ""
-            : words[Int.random(in: 0..<13, using: &random)]
-    }
-
-    mutating func value(_ name: String) -> StoredValue {
-        switch name {
-        case "name": return .text(text())
-        case "note": return Int.random(in: 0..<4, using: &random) == 0 ? .null : .text(text())
-        case "population":
-            return Int.random(in: 0..<5, using: &random) == 0
-                ? .null : .int(Int64.random(in: -3...12, using: &random))
-        case "latitude":
-            return .double(
-                [-0.0, 0, 1, -1, .nan, .infinity, -.infinity, 2.5].randomElement(using: &random)
-                    ?? 0
-            )
-        case "founded":
-            return Bool.random(using: &random)
-                ? .null : .date(Double(Int.random(in: 0..<5, using: &random)))
-        case "isCapital": return .bool(Bool.random(using: &random))
-        case "country":
-            return Int.random(in: 0..<5, using: &random) == 0
-                ? .null : .reference(countries.randomElement(using: &random) ?? ObjectID(1))
-        default: preconditionFailure(name)
-        }
-    }
-
-    static let names = [
-        "name", "note", "population", "latitude", "founded", "isCapital", "country",
-    ]
-
-    mutating func comparison() -> Comparison {
-        let all: [Comparison] = [
-            .equal, .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual,
-        ]
-        return all.randomElement(using: &random) ?? .equal
-    }
-
-    mutating func match() -> TextMatch {
-        let all: [TextMatch] = [.hasPrefix, .hasPrefix, .hasSuffix, .contains, .equal]
-        return all.randomElement(using: &random) ?? .equal
-    }
-
-    mutating func predicate(_ depth: Int = 3) -> Predicate {
-        let name = Self.names.randomElement(using: &random) ?? "name"
-        switch Int.random(in: 0..<(depth > 0 ? 16 : 10), using: &random) {
-        case 0...3: return .compare(PropertyPath(name), comparison(), value(name))
-        case 4:
-            return .isIn(
-                PropertyPath(name),
-                (0..<Int.random(in: 0..<4, using: &random)).map { _ in value(name) }
-            )
-        case 5, 6:
-            return .text(
-                PropertyPath(Bool.random(using: &random) ? "name" : "note"),
-                match(),
-                text(),
-                ignoringCase: Int.random(in: 0..<3, using: &random) == 0
-            )
-        case 7: return .compare(PropertyPath(["country", "name"]), comparison(), .text(text()))
-        case 8: return .compareProperties(PropertyPath("name"), comparison(), PropertyPath("note"))
-        case 9:
-            return Bool.random(using: &random)
-                ? .always : .compare(PropertyPath(name), .notEqual, .null)
-        case 10: return .not(predicate(depth - 1))
-        case 11, 12:
-            return .and(
-                (0..<Int.random(in: 0..<4, using: &random)).map { _ in predicate(depth - 1) }
-            )
-        case 13:
-            return .or(
-                (0..<Int.random(in: 0..<4, using: &random)).map { _ in predicate(depth - 1) }
-            )
-        default:
-            let path = PropertyPath("tags")
-            let test = Predicate.compare(PropertyPath("name"), comparison(), .text(text()))
-            switch Int.random(in: 0..<3, using: &random) {
-            case 0: return .any(path, test)
-            case 1: return .all(path, test)
-            default:
-                return .count(path, Bool.random(using: &random) ? .always : test, comparison(), 1)
-            }
-        }
-    }
-
-    mutating func sort() -> [SortTerm] {
-        var names = Self.names.shuffled(using: &random).prefix(
-            Int.random(in: 0..<4, using: &random)
-        )
-        if Int.random(in: 0..<3, using: &random) == 0 {
-            // What the indexes of the test's schema can serve.
-            let served: [[String]] = [
-                ["name"], ["population"], ["country", "population"], ["latitude", "name"], ["note"],
-                ["isCapital", "population"],
-            ]
-            names = (served.randomElement(using: &random) ?? [])[...]
-        }
-        let all = Bool.random(using: &random)
-        let direction = Bool.random(using: &random)
-        return names.map { name in
-            let path =
-                name == "country" && Bool.random(using: &random)
-                ? PropertyPath(["country", "name"]) : PropertyPath(name)
-            return SortTerm(path, isDescending: all ? direction : Bool.random(using: &random))
-        }
     }
 }
