@@ -2,7 +2,7 @@
 
 /// How much work a run does.
 public struct Scale: Codable, Equatable, Sendable {
-    /// Rows of the stores of workloads a, c, d, f, h, i and k.
+    /// Rows of the stores of workloads a, c, d, f, h, i, k and n.
     public var rows: Int
     /// Rows in the store before workload b begins.
     public var rowsBeforeCommits: Int

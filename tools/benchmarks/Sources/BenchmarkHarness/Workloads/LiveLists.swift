@@ -25,8 +25,9 @@ public protocol LiveListPeer: BulkChangePeer {
     func followAll() throws -> LiveLists
     /// A list for each range of timestamps.
     func follow(ranges: [Range<Double>]) throws -> LiveLists
-    /// Waits until all lists show the last commit, and have told it.
-    func catchUp(_ lists: LiveLists) throws
+    /// Waits until all lists show the last commit, and have told it. Returns the seconds since that
+    /// commit could be read: some libraries bring lists along before the commit returns.
+    func catchUp(_ lists: LiveLists) throws -> Double
     /// The timestamps in the lists, one list after the other.
     func timestamps(_ lists: LiveLists) throws -> [Double]
 }
@@ -130,7 +131,7 @@ extension Contestant {
         var times: [Double] = []
         for _ in 0..<session.scale.liveCommits {
             try change(peer, &random)
-            times.append(try timed { try peer.catchUp(followed) }.seconds)
+            times.append(try peer.catchUp(followed))
         }
         outcome.checks[metric] = try peer.timestamps(followed).reduce(0) {
             $0 &* 31 &+ $1.bitPattern

@@ -21,9 +21,12 @@ extension GRDBPeer: LiveListPeer {
         private let state: Mutex<State>
         private let arrived = DispatchSemaphore(value: 0)
         private let count: Int
+        private let clock = CommitClock()
 
         init(_ pool: DatabasePool, _ requests: [QueryInterfaceRequest<ItemRecord>]) throws {
             count = requests.count
+            // In front of the observations: it is told first.
+            pool.add(transactionObserver: clock, extent: .databaseLifetime)
             state = Mutex(State(values: requests.map { _ in [] }))
             let queue = DispatchQueue(label: "observations")
             for (number, request) in requests.enumerated() {
@@ -43,6 +46,9 @@ extension GRDBPeer: LiveListPeer {
                 state.withLock { $0.observations.append(observing) }
             }
             try wait()
+            // Where SQLite has no snapshots the library tells the first value twice. That is not
+            // what is measured: from here on each commit is told once.
+            while arrived.wait(timeout: .now() + 0.5) == .success {}
         }
 
         /// Until each list was told once.
@@ -54,6 +60,9 @@ extension GRDBPeer: LiveListPeer {
                 if let failure = state.withLock({ $0.failure }) { throw failure }
             }
         }
+
+        /// Seconds since the last commit.
+        var sinceCommit: Double { clock.sinceCommit }
 
         var timestamps: [Double] {
             state.withLock { state in state.values.flatMap { $0.map(\.timestamp) } }
@@ -74,7 +83,10 @@ extension GRDBPeer: LiveListPeer {
         )
     }
 
-    func catchUp(_ lists: LiveLists) throws { try lists.wait() }
+    func catchUp(_ lists: LiveLists) throws -> Double {
+        try lists.wait()
+        return lists.sinceCommit
+    }
 
     func timestamps(_ lists: LiveLists) throws -> [Double] { lists.timestamps }
 }
@@ -93,4 +105,19 @@ extension GRDBPeer: LongListPeer {
         let request = ItemRecord.order(ItemRecord.Columns.timestamp).limit(50, offset: position)
         return try pool.read { try request.fetchAll($0).first?.timestamp ?? 0 }
     }
+}
+
+/// When the last commit was made.
+private final class CommitClock: TransactionObserver, Sendable {
+    private let last = Mutex(ContinuousClock.now)
+
+    var sinceCommit: Double {
+        let elapsed = (ContinuousClock.now - last.withLock { $0 }).components
+        return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+    }
+
+    func observes(eventsOfKind kind: DatabaseEventKind) -> Bool { false }
+    func databaseDidChange(with event: DatabaseEvent) {}
+    func databaseDidCommit(_ database: Database) { last.withLock { $0 = .now } }
+    func databaseDidRollback(_ database: Database) {}
 }

@@ -34,10 +34,11 @@ extension VarveObjectPeer: LiveListPeer {
         return try LiveLists(container.newContext(), requests)
     }
 
-    func catchUp(_ lists: LiveLists) throws {
+    func catchUp(_ lists: LiveLists) throws -> Double {
         let before = lists.changes
-        lists.context.advance()
+        let seconds = timed { lists.context.advance() }.seconds
         guard lists.changes > before else { throw BenchmarkError("Varve told of no change") }
+        return seconds
     }
 
     func timestamps(_ lists: LiveLists) throws -> [Double] {
