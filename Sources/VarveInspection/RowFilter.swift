@@ -119,7 +119,8 @@ struct RowFilter {
             guard case .attribute(let type) = path.kind, type == .text || type == .url else {
                 throw InspectionError(.badRequest, "\(name) is no text")
             }
-            return .text(path.path, match, literal.text, ignoring: ignoringCase ? .caseDifferences : [])
+            let folding: TextFolding = ignoringCase ? .caseDifferences : []
+            return .text(path.path, match, literal.text, ignoring: folding)
         case .compare(let comparison):
             if case .count = path.kind {
                 guard let number = Int(literal.text) else {

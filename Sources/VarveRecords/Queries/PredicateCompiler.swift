@@ -25,6 +25,28 @@ struct PredicateCompiler {
         switch predicate {
         case .always: return .constant(true)
         case .never: return .constant(false)
+        case .not(let inner):
+            return Self.negate(try compile(inner, entity))
+        case .and(let all):
+            return Self.and(try compileAll(all, entity))
+        case .or(let all):
+            return Self.or(try compileAll(all, entity))
+        case .any(let path, let test):
+            return try members(path, .any, test, entity)
+        case .all(let path, let test):
+            return try members(path, .all, test, entity)
+        case .count(let path, let test, let comparison, let number):
+            return try members(path, .count(comparison, number), test, entity)
+        default: return try compileTest(predicate, entity)
+        }
+    }
+
+    /// A test of values of one object.
+    private func compileTest(
+        _ predicate: Predicate,
+        _ entity: RecordEntity
+    ) throws(RecordError) -> PredicateNode {
+        switch predicate {
         case .compare(let path, let comparison, let value):
             return try compare(
                 CompiledPath(path, entity: entity, schema: schema),
@@ -50,18 +72,7 @@ struct PredicateCompiler {
             }
             if match == .equal, folding.isEmpty { return .compare(path, .equal, .text(text)) }
             return .text(path, TextNeedle(match, text, ignoring: folding))
-        case .not(let inner):
-            return Self.negate(try compile(inner, entity))
-        case .and(let all):
-            return Self.and(try compileAll(all, entity))
-        case .or(let all):
-            return Self.or(try compileAll(all, entity))
-        case .any(let path, let test):
-            return try members(path, .any, test, entity)
-        case .all(let path, let test):
-            return try members(path, .all, test, entity)
-        case .count(let path, let test, let comparison, let number):
-            return try members(path, .count(comparison, number), test, entity)
+        default: preconditionFailure("joined and related tests are compiled by `compile`")
         }
     }
 

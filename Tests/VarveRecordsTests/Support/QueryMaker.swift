@@ -54,7 +54,9 @@ struct QueryMaker {
     mutating func date() -> Double {
         let around = [0, 31_536_000, 63_072_000, 7_088_400, 25_232_400, -31_622_400]
         switch Int.random(in: 0..<12, using: &random) {
-        case 0: return [.nan, .infinity, -.infinity, 1e300, -1e17].randomElement(using: &random) ?? 0
+        case 0:
+            let none = [Double.nan, .infinity, -.infinity, 1e300, -1e17]
+            return none.randomElement(using: &random) ?? 0
         case 1...4: return Double(Int.random(in: 0..<5, using: &random))
         default:
             return Double(around.randomElement(using: &random) ?? 0)

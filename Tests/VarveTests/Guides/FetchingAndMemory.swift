@@ -36,6 +36,18 @@ import Varve
         #expect(try context.count(baking) == 2)
         #expect(try context.fetch(loose).map(\.title) == ["Soup"])
 
+        // Shown in FetchingAndMemory: ranges
+        let recent = Note.where {
+            $0.changed.year(in: .gmt).isIn(2024...) && $0.labels.none { $0.name == "done" }
+                && $0.title.contains("cafe", ignoringCase: true, ignoringDiacritics: true)
+        }
+        // End.
+        #expect(try context.count(recent) == 0)
+        let cafe = Note(in: context)
+        cafe.title = "Caf\u{e9} noir"
+        #expect(try context.count(recent) == 1)
+        context.delete(cafe)
+
         // Shown in FetchingAndMemory: questions
         let count = try context.count(Note.where { $0.isPinned })
         let newest = try context.maximum(Note.all) { $0.changed }
