@@ -87,6 +87,7 @@ public struct Goal: Sendable {
         typealias H = Workload.Opening
         typealias I = Workload.MixedWork
         typealias K = Workload.Queries
+        typealias L = Workload.LiveLists
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -117,6 +118,8 @@ public struct Goal: Sendable {
             Line(F.compaction, 2, lmdb: 0.4, rocksDB: 2, records: 2),
             Line(K.rangeCount, 50, lmdb: 50, rocksDB: 100, records: 50),
             Line(K.predicateScan, 2, lmdb: 1, rocksDB: 4, records: 3),
+            Line(L.tenChanged, records: 20),
+            Line(L.thousandLists, records: 20),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -2,7 +2,7 @@
 
 /// How much work a run does.
 public struct Scale: Codable, Equatable, Sendable {
-    /// Rows of the stores of workloads a, c, d, f, h, i and k.
+    /// Rows of the stores of workloads a, c, d, f, h, i, k and n.
     public var rows: Int
     /// Rows in the store before workload b begins.
     public var rowsBeforeCommits: Int
@@ -32,6 +32,14 @@ public struct Scale: Codable, Equatable, Sendable {
     public var mixedSeconds: Double
     /// Repeats of the queries of workload k.
     public var queries: Int
+    /// Rows of the list of workload l.
+    public var liveRows: Int
+    /// Commits that the lists of workloads l and m follow.
+    public var liveCommits: Int
+    /// Lists of workload m.
+    public var lists: Int
+    /// Openings and jumps of workload n.
+    public var jumps: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -49,7 +57,11 @@ public struct Scale: Codable, Equatable, Sendable {
         smallBlobs: 10_000,
         openings: 7,
         mixedSeconds: 2,
-        queries: 5
+        queries: 5,
+        liveRows: 100_000,
+        liveCommits: 15,
+        lists: 1_000,
+        jumps: 31
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -67,7 +79,11 @@ public struct Scale: Codable, Equatable, Sendable {
         smallBlobs: 2_000,
         openings: 3,
         mixedSeconds: 0.4,
-        queries: 3
+        queries: 3,
+        liveRows: 100_000,
+        liveCommits: 7,
+        lists: 1_000,
+        jumps: 15
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -85,6 +101,10 @@ public struct Scale: Codable, Equatable, Sendable {
         smallBlobs: 10,
         openings: 2,
         mixedSeconds: 0.03,
-        queries: 2
+        queries: 2,
+        liveRows: 500,
+        liveCommits: 4,
+        lists: 20,
+        jumps: 5
     )
 }

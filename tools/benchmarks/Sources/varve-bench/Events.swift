@@ -63,6 +63,24 @@ enum Events {
         }
     }
 
+    struct LiveList: ObjectEvent {
+        func contestant<Peer: ObjectPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .liveList(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct ManyLists: ObjectEvent {
+        func contestant<Peer: ObjectPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .manyLists(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
+    struct LongList: ObjectEvent {
+        func contestant<Peer: ObjectPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .longList(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+
     /// With 64 MiB of caches each, with memory for all data, and with Varve's row cache as large as
     /// that.
     struct RandomReads: Event {

@@ -9,6 +9,9 @@ private typealias Peers = Goal.Peers
 typealias RowPeer = LateIndexPeer & DurableCommitPeer & PointReadPeer & OrderedScanPeer
     & SortedFetchPeer & CompactingPeer & OpeningPeer & MixedPeer & QueryPeer
 
+/// What contestants with objects can do beyond that.
+typealias ObjectPeer = LiveListPeer & LongListPeer
+
 /// One contestant's line in the registry.
 struct Entry {
     var name: String
@@ -26,6 +29,11 @@ struct Entry {
 /// in their place.
 protocol Event {
     func contestant<Peer: RowPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant
+}
+
+/// The same for work that libraries below objects do not do.
+protocol ObjectEvent {
+    func contestant<Peer: ObjectPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant
 }
 
 enum Registry {
@@ -93,6 +101,21 @@ enum Registry {
             title: "questions about many rows",
             contestants: everybody(Events.Queries()) + [.rowFilter]
         ),
+        Workload(
+            id: "l",
+            title: "a list that follows commits",
+            contestants: objects(Events.LiveList())
+        ),
+        Workload(
+            id: "m",
+            title: "many lists that follow commits",
+            contestants: objects(Events.ManyLists())
+        ),
+        Workload(
+            id: "n",
+            title: "a list of all rows is opened and looked at",
+            contestants: objects(Events.LongList())
+        ),
     ]
 
     /// The chart over size: the work in stores of one size.
@@ -131,6 +154,15 @@ enum Registry {
     /// All contestants of rows, in the order in which they take turns.
     static func everybody(_ event: some Event) -> [Contestant] {
         engines(event) + [
+            event.contestant(entry(Report.varve, .object), VarveObjectPeer.self),
+            event.contestant(entry(Peers.grdbRecords, .object), GRDBPeer.self),
+            event.contestant(entry(Peers.grdbPrepared, .object, isBest: true), GRDBPeer.self),
+        ]
+    }
+
+    /// Contestants with objects.
+    static func objects(_ event: some ObjectEvent) -> [Contestant] {
+        [
             event.contestant(entry(Report.varve, .object), VarveObjectPeer.self),
             event.contestant(entry(Peers.grdbRecords, .object), GRDBPeer.self),
             event.contestant(entry(Peers.grdbPrepared, .object, isBest: true), GRDBPeer.self),

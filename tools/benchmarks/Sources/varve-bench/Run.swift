@@ -28,7 +28,7 @@ struct Run: ParsableCommand {
     @Option(help: "Rounds of each workload; results are medians over them. Default 3.")
     var rounds: Int?
 
-    @Option(help: "Rows of workloads a, c, d, f, h, i and k.")
+    @Option(help: "Rows of workloads a, c, d, f, h, i, k and n.")
     var rows: Int?
 
     @Option(help: "Folder for the stores, on the disk to be measured. Default: a temporary one.")

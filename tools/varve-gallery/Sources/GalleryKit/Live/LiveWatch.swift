@@ -32,7 +32,7 @@ package final class LiveWatch {
 
         package var json: JSONLine {
             JSONLine(fields: [
-                ("commit", .integer(Int(clamping: commit))),
+                ("commit", .integer(Int(clamping: commit.rawValue))),
                 ("rowsChanged", .integer(rowsChanged)), ("events", .integer(events)),
                 ("milliseconds", .number(duration.milliseconds)),
                 ("rowsExamined", .integer(rowsExamined)),
@@ -73,7 +73,6 @@ package final class LiveWatch {
     /// the writer begins.
     package func follow(_ commits: CommitNotices, _ report: (Step) throws -> Void) async throws {
         for await notice in commits {
-            ledger.add(notice)
             try report(step(notice))
             if notice.author == LiveWriter.lastAuthor { break }
         }
