@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> ListPatch {
         var patch = ListPatch()
-        guard request.includesPending, hasChanges else { return patch }
+        guard request.includesPending, hasEdits else { return patch }
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
         let entity = request.model.record.id
         patch.reached = try reach(request.paths, request.model, snapshot)

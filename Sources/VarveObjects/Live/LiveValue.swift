@@ -137,7 +137,7 @@ final class LiveQuestion {
 
     /// Remembers which objects unsaved edits reach: when they go, the answer may change, too.
     func noteEdits() {
-        guard request.includesPending, context.hasChanges, let snapshot = context.snapshot else {
+        guard request.includesPending, context.hasEdits, let snapshot = context.snapshot else {
             reached = []
             return
         }
@@ -145,7 +145,7 @@ final class LiveQuestion {
     }
 
     func mayChange(_ step: LiveStep) throws(RecordError) -> Bool {
-        if !reached.isEmpty || request.includesPending && context.hasChanges { return true }
+        if !reached.isEmpty || request.includesPending && context.hasEdits { return true }
         guard let affected = try step.affected(request.paths, request.model) else { return true }
         for id in affected {
             let rows = try step.row(request.model.record.id, id)
@@ -240,7 +240,7 @@ extension ManagedObjectContext {
         return try LiveValue(question(request), in: self) { [unowned self] in
             guard try isAlive(object, model) else { return nil }
             let found: Entity = try self.object(with: id)
-            return found.isDeleted ? nil : found
+            return found.storage.isDeleted ? nil : found
         }
     }
 
