@@ -1,6 +1,7 @@
 // The macros inside an entity: @Attribute, @Relationship, @Transient, #Index, #Unique.
 #if Macros
 package import SwiftSyntax
+import SwiftSyntaxBuilder
 package import SwiftSyntaxMacros
 
 /// The accessors of a property that its row keeps.

@@ -380,6 +380,8 @@ public final class PersistentContainer: Sendable {
             storePasses: records.storePasses,
             rowsScanned: records.rowsScanned,
             entriesScanned: records.entriesScanned,
+            pagesVisited: Int(clamping: records.engine.nodeHits &+ records.engine.nodeMisses),
+            pagesRestored: Int(clamping: records.engine.nodeMisses),
             registeredObjects: registries.objects,
             realisedObjects: counters.realised.load(ordering: .relaxed),
             contexts: counters.contexts.load(ordering: .relaxed),

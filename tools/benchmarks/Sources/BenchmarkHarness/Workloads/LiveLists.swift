@@ -14,6 +14,8 @@ extension Workload {
         public static let openAgain = "n, list opened again"
         /// One row in the middle of the list, or at another random place.
         public static let jump = "n, jump in the list"
+        /// The first ten rows by two columns without an index.
+        public static let firstTen = "n, ten by two columns"
     }
 }
 
@@ -40,6 +42,8 @@ public protocol LongListPeer: PointReadPeer {
     func openLongList() throws -> (list: LongList, count: Int, first: Double)
     /// The timestamp at a position of the list.
     func timestamp(at position: Int, in list: LongList) throws -> Double
+    /// The timestamps of the first rows by count, the largest first, then by note.
+    func firstByCountAndNote(limit: Int) throws -> [Double]
 }
 
 extension Contestant {
@@ -185,6 +189,15 @@ extension Contestant {
                 }
                 append(times, Names.jump)
                 outcome.checks[Names.jump] = sum
+                times = []
+                for _ in 0..<session.scale.queries {
+                    let ten = try timed { try peer.firstByCountAndNote(limit: 10) }
+                    times.append(ten.seconds)
+                    outcome.checks[Names.firstTen] = ten.result.reduce(0) {
+                        $0 &* 31 &+ $1.bitPattern
+                    }
+                }
+                append(times, Names.firstTen)
                 try peer.close()
                 return outcome
 

@@ -107,6 +107,14 @@ extension GRDBPeer: LongListPeer {
     }
 }
 
+extension GRDBPeer {
+    func firstByCountAndNote(limit: Int) throws -> [Double] {
+        let columns = ItemRecord.Columns.self
+        let request = ItemRecord.order(columns.count.desc, columns.note).limit(limit)
+        return try pool.read { try request.fetchAll($0).map(\.timestamp) }
+    }
+}
+
 /// When the last commit was made.
 private final class CommitClock: TransactionObserver, Sendable {
     private let last = Mutex(ContinuousClock.now)

@@ -56,4 +56,9 @@ extension VarveObjectPeer: LongListPeer {
     func timestamp(at position: Int, in list: BatchedResults<StoredItem>) throws -> Double {
         list[position].timestamp
     }
+
+    func firstByCountAndNote(limit: Int) throws -> [Double] {
+        let request = StoredItem.all.sorted { [$0.count.descending, $0.note.ascending] }
+        return try context.select(request.limit(limit)) { $0.timestamp }
+    }
 }
