@@ -16,6 +16,10 @@ extension Workload {
         public static let jump = "n, jump in the list"
         /// The first ten rows by two columns without an index.
         public static let firstTen = "n, ten by two columns"
+        /// How many rows have a text in their note, byte by byte; no index.
+        public static let containing = "n, notes with a text"
+        /// The same without regard to case.
+        public static let containingAnyCase = "n, notes with a text in any case"
     }
 }
 
@@ -44,6 +48,8 @@ public protocol LongListPeer: PointReadPeer {
     func timestamp(at position: Int, in list: LongList) throws -> Double
     /// The timestamps of the first rows by count, the largest first, then by note.
     func firstByCountAndNote(limit: Int) throws -> [Double]
+    /// How many rows have a text in their note.
+    func count(notesWith text: String, ignoringCase: Bool) throws -> Int
 }
 
 extension Contestant {
@@ -198,6 +204,21 @@ extension Contestant {
                     }
                 }
                 append(times, Names.firstTen)
+                for (metric, ignoringCase) in [
+                    (Names.containing, false), (Names.containingAnyCase, true),
+                ] {
+                    let word = String(Item(id: 1, seed: session.seed).note.dropFirst(9).prefix(6))
+                    let text = ignoringCase ? word.uppercased() : word
+                    times = []
+                    for _ in 0..<session.scale.queries {
+                        let found = try timed {
+                            try peer.count(notesWith: text, ignoringCase: ignoringCase)
+                        }
+                        times.append(found.seconds)
+                        outcome.checks[metric] = UInt64(found.result)
+                    }
+                    append(times, metric)
+                }
                 try peer.close()
                 return outcome
 
