@@ -188,6 +188,17 @@ final class LiveListFuzz {
                 Item.where { $0.timestamp.year(in: .gmt) == 2001 && $0.number < bound }
                     .sorted { [$0.timestamp.weekday(in: .gmt).descending] }
             ),
+            (
+                "in folders of a request",
+                Item.where { $0.folder.isIn(Folder.where { $0.name == "x" }) }
+                    .sorted { [$0.number.ascending] }
+            ),
+            (
+                "not of the lowest",
+                Item.where { _ in
+                    !.isIn(Item.all.sorted { [$0.number.ascending] }.limit(bound))
+                }
+            ),
             ("one", Item.where { $0.number == bound }),
             ("either", Item.where { $0.number == bound || $0.priority == .low }),
         ]

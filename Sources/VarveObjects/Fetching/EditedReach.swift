@@ -25,7 +25,7 @@ struct PathTree {
         case .always, .never: break
         // The last name is a column of the object itself.
         case .compare(let path, _, _), .isIn(let path, _), .isWithin(let path, _),
-            .text(let path, _, _, _):
+            .text(let path, _, _, _), .isInRequest(let path, _):
             add(path.names.dropLast())
         case .compareProperties(let path, _, let other):
             add(path.names.dropLast())

@@ -174,6 +174,8 @@ extension ManagedObjectContext {
     ) throws(StoreError) -> ObjectList {
         let touches = touchesPending(plan)
         let list = try container.translating { () throws(RecordError) in
+            var plan = plan
+            if touches { try plan.answer(self, snapshot) }
             let held = snapshot.held(for: PinOwner(.context, label: "list \(plan.model.name)"))
             guard let positions = try held.positioned(plan.query) else { return nil as ObjectList? }
             let window = ListWindow(plan.query)
@@ -183,7 +185,7 @@ extension ManagedObjectContext {
                 let isShort = window.range(of: positions.count).count <= Self.copiedListMax
                 return isShort ? nil : ObjectList(source: source, window: window)
             }
-            let request = try ListRequest(plan, snapshot.schema)
+            let request = try ListRequest(plan, self, snapshot)
             return ObjectList(
                 source: source,
                 patch: try patch(request, over: source, snapshot),
@@ -213,7 +215,7 @@ extension ManagedObjectContext {
             }
         }
         return try container.translating { () throws(RecordError) in
-            try overlaid(plan, snapshot)
+            try overlaid(plan.query, plan.model, snapshot)
         }
     }
 

@@ -123,19 +123,21 @@ extension ManagedObjectContext {
     /// The store's list without the objects that edits reach, and those of them that match put in
     /// at their places.
     /// - Complexity: that of the stored list, and O(log n) for each object that edits reach.
-    func overlaid<Entity>(
-        _ plan: RequestPlan<Entity>,
+    func overlaid(
+        _ request: RecordQuery,
+        _ model: EntityModel,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> [ObjectID] {
+        let request = try answered(request, snapshot)
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
-        let entity = plan.model.record
+        let entity = model.record
         let filter = try CompiledPredicate(
-            plan.query.predicate,
+            request.predicate,
             entity: entity,
             schema: snapshot.schema
         )
-        let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
-        let edited = try reach(PathTree(plan.query), plan.model, snapshot)
+        let sort = try CompiledSort(request.sort, entity: entity, schema: snapshot.schema)
+        let edited = try reach(PathTree(request), model, snapshot)
         var matching: [KeysetPosition] = []
         for id in edited {
             guard let values = try resolver.values(entity.id, id),
@@ -143,15 +145,15 @@ extension ManagedObjectContext {
             else { continue }
             let key = try sort.key(values, resolver)
             if !has(.windowIgnoresTheCursor) {
-                if let after = plan.query.after, !sort.precedes(after, key) { continue }
-                if let before = plan.query.before, !sort.precedes(key, before) { continue }
+                if let after = request.after, !sort.precedes(after, key) { continue }
+                if let before = request.before, !sort.precedes(key, before) { continue }
             }
             matching.append(key)
         }
-        var query = plan.query
+        var query = request
         query.offset = 0
-        query.limit = plan.query.limit.map { limit in
-            let rest = plan.query.offset.addingReportingOverflow(edited.count)
+        query.limit = request.limit.map { limit in
+            let rest = request.offset.addingReportingOverflow(edited.count)
             let all = limit.addingReportingOverflow(rest.partialValue)
             return rest.overflow || all.overflow ? Int.max : all.partialValue
         }
@@ -165,7 +167,7 @@ extension ManagedObjectContext {
             var (low, high) = (start, stored.count)
             while low < high {
                 let middle = (low + high) / 2
-                let other = try storedKey(stored[middle], plan, sort, snapshot)
+                let other = try storedKey(stored[middle], request, model, sort, snapshot)
                 if sort.precedes(other, key) { low = middle + 1 } else { high = middle }
             }
             merged += stored[start..<low]
@@ -173,16 +175,17 @@ extension ManagedObjectContext {
             start = low
         }
         merged += stored[start...]
-        return plan.query.cut(merged)
+        return request.cut(merged)
     }
 
-    private func storedKey<Entity>(
+    private func storedKey(
         _ id: ObjectID,
-        _ plan: RequestPlan<Entity>,
+        _ request: RecordQuery,
+        _ model: EntityModel,
         _ sort: CompiledSort,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> KeysetPosition {
-        guard !plan.query.sort.isEmpty, let row = try snapshot.row(plan.model.record.id, id) else {
+        guard !request.sort.isEmpty, let row = try snapshot.row(model.record.id, id) else {
             return KeysetPosition(values: [], object: id)
         }
         return try sort.key(OverlayValues.row(row, snapshot), snapshot)

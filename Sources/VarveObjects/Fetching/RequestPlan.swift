@@ -50,6 +50,14 @@ struct RequestPlan<Entity: ManagedObject> {
         try bind(descriptor.beforeCursor, to: \.before)
     }
 
+    /// Puts the objects of requests inside the filter in their place, unsaved edits counted.
+    mutating func answer(
+        _ context: ManagedObjectContext,
+        _ snapshot: RecordSnapshot
+    ) throws(RecordError) {
+        query = try context.answered(query, snapshot)
+    }
+
     private mutating func bind(
         _ cursor: FetchCursor?,
         to side: WritableKeyPath<RecordQuery, KeysetPosition?>
@@ -70,13 +78,37 @@ struct RequestPlan<Entity: ManagedObject> {
 
     /// Filter and order as a number that is the same in every process.
     var fingerprint: UInt64 {
+        Self.fingerprint(descriptor.filter.predicate, query.sort)
+    }
+
+    static func fingerprint(
+        _ predicate: Predicate,
+        _ sort: [VarveRecords.SortTerm]
+    ) -> UInt64 {
         var hash = StableHash()
-        query.predicate.feed(&hash)
-        for term in query.sort {
+        predicate.feed(&hash)
+        sort.feed(&hash)
+        return hash.value
+    }
+}
+
+extension [VarveRecords.SortTerm] {
+    fileprivate func feed(_ hash: inout StableHash) {
+        for term in self {
             term.path.feed(&hash)
             hash.combine(term.isDescending ? "descending" : "ascending")
         }
-        return hash.value
+    }
+}
+
+extension InnerRequest {
+    fileprivate func feed(_ hash: inout StableHash) {
+        hash.combine("in the objects of")
+        hash.combine(entity)
+        predicate.feed(&hash)
+        sort.feed(&hash)
+        hash.combine("\(limit, default: "-") \(offset) \(includesEdits)")
+        for place in [after, before] { hash.combine("\(place, default: "-")") }
     }
 }
 
@@ -119,7 +151,7 @@ extension Predicate {
             path.names.count > 1 || other.names.count > 1
         case .not(let inner): inner.looksAtOthers
         case .and(let terms), .or(let terms): terms.contains(where: \.looksAtOthers)
-        case .any, .all, .count: true
+        case .any, .all, .count, .isInRequest: true
         }
     }
 
@@ -148,6 +180,9 @@ extension Predicate {
             path.feed(&hash)
             hash.combine("in")
             for value in values { hash.combine("\(value)") }
+        case .isInRequest(let path, let request):
+            path.feed(&hash)
+            request.feed(&hash)
         case .isWithin(let path, let range):
             path.feed(&hash)
             hash.combine(range.includesUpper ? "through" : "up to")

@@ -9,7 +9,12 @@ import VarveRecords
 
 struct ListRequest {
     let model: EntityModel
+    /// Requests inside its filter are answered: their objects stand in their place.
     let query: RecordQuery
+    /// The filter as it was asked, if there are requests inside it; nil: there are none.
+    private let asked: Predicate?
+    /// Whether unsaved edits may have been counted when requests inside the filter were answered.
+    private let countedEdits: Bool
     /// The relationships that filter and order go along.
     let paths: PathTree
     let includesPending: Bool
@@ -17,22 +22,85 @@ struct ListRequest {
     let window: ListWindow
     private let filter: CompiledPredicate
 
-    /// - Parameter sectionTerm: goes in front of the sort terms.
+    /// - Parameters:
+    ///   - plan: the request.
+    ///   - sectionTerm: goes in front of the sort terms.
+    ///   - context: whose edits count.
+    ///   - snapshot: answers the requests inside the filter.
     init(
         _ plan: RequestPlan<some ManagedObject>,
         sectionTerm: VarveRecords.SortTerm? = nil,
-        _ schema: RecordSchema
+        _ context: ManagedObjectContext,
+        _ snapshot: RecordSnapshot
     ) throws(RecordError) {
         var query = plan.query
+        query.predicate = plan.descriptor.filter.predicate
         if let sectionTerm { query.sort.insert(sectionTerm, at: 0) }
-        model = plan.model
+        try self.init(
+            query,
+            plan.model,
+            includesPending: plan.descriptor.includesPendingChanges,
+            context,
+            snapshot
+        )
+    }
+
+    private init(
+        _ asked: RecordQuery,
+        _ model: EntityModel,
+        includesPending: Bool,
+        _ context: ManagedObjectContext,
+        _ snapshot: RecordSnapshot
+    ) throws(RecordError) {
+        self.model = model
+        self.includesPending = includesPending
+        self.asked = asked.predicate.hasRequests ? asked.predicate : nil
+        countedEdits = self.asked != nil && includesPending && context.hasChanges
+        var query = asked
+        if self.asked != nil {
+            query =
+                includesPending
+                ? try context.answered(asked, snapshot) : try snapshot.answered(asked)
+        }
         self.query = query
         paths = PathTree(query)
-        includesPending = plan.descriptor.includesPendingChanges
         window = ListWindow(query)
-        let entity = plan.model.record
-        sort = try CompiledSort(query.sort, entity: entity, schema: schema)
-        filter = try CompiledPredicate(query.predicate, entity: entity, schema: schema)
+        sort = try CompiledSort(query.sort, entity: model.record, schema: snapshot.schema)
+        filter = try CompiledPredicate(
+            query.predicate,
+            entity: model.record,
+            schema: snapshot.schema
+        )
+    }
+
+    /// The entities whose commits and edits can change the list.
+    func entities(_ context: ManagedObjectContext) -> Set<EntityID> {
+        let all = LiveStep.entities(paths, model, context.schema)
+        return asked.map { all.union(context.entities(insideOf: $0)) } ?? all
+    }
+
+    /// Whether the list may change when unsaved edits go, whatever objects they reach.
+    var dependsOnEdits: Bool { countedEdits }
+
+    /// Whether there are requests inside the filter.
+    var hasRequests: Bool { asked != nil }
+
+    /// The request as it is at another commit, or with other edits; nil: nothing inside it changed.
+    func renewed(
+        _ context: ManagedObjectContext,
+        _ snapshot: RecordSnapshot
+    ) throws(RecordError) -> ListRequest? {
+        guard let asked else { return nil }
+        var query = query
+        query.predicate = asked
+        let newer = try ListRequest(
+            query,
+            model,
+            includesPending: includesPending,
+            context,
+            snapshot
+        )
+        return newer.query.predicate == self.query.predicate ? nil : newer
     }
 
     /// Where an object is in the list; nil: it is not in it.

@@ -10,7 +10,7 @@ import VarveBase
 import VarveRecords
 
 final class LiveList {
-    let request: ListRequest
+    private(set) var request: ListRequest
     let entities: Set<EntityID>
     private let context: ManagedObjectContext
     private let feed: LiveFeed
@@ -25,6 +25,8 @@ final class LiveList {
         let list: ObjectList
         let sections: SectionTable?
         fileprivate let edits: [ObjectID: [StoredValue?]]
+        /// The request, if what is inside its filter has changed.
+        fileprivate var request: ListRequest?
         /// Nil: the list is another one as a whole.
         let diff: LiveDiff?
         var endedSections: [Int] = []
@@ -43,7 +45,7 @@ final class LiveList {
         _ feed: LiveFeed
     ) throws(StoreError) {
         (self.request, self.context, self.feed) = (request, context, feed)
-        entities = LiveStep.entities(request.paths, request.model, context.schema)
+        entities = request.entities(context)
         if request.includesPending { context.processPendingDeletions() }
         let snapshot = try feed.begin()
         let made = try context.container.translating { () throws(RecordError) in
@@ -55,13 +57,17 @@ final class LiveList {
         shownEdits = Self.edits(of: list.patch.reached, context)
     }
 
-    var hasEdits: Bool { !list.patch.reached.isEmpty }
+    var hasEdits: Bool { !list.patch.reached.isEmpty || request.dependsOnEdits }
 
     // MARK: A step
 
     /// What the list is after a step; nil: the same as before.
     func outcome(of step: LiveStep) throws(RecordError) -> Outcome? {
         let old = list
+        // 0. Requests inside the filter: with other objects in their place it is another list.
+        if let newer = try request.renewed(context, step.newer) {
+            return try replacement(step.newer, newer)
+        }
         // 1. Which objects may have another place: by commits, by edits before, by edits now.
         guard let affected = try step.affected(request.paths, request.model) else {
             return try replacement(step.newer)
@@ -105,13 +111,23 @@ final class LiveList {
         )
     }
 
+    /// The whole list anew, after steps that were missed.
+    func renewal(_ snapshot: RecordSnapshot) throws(RecordError) -> Outcome {
+        try replacement(snapshot, request.renewed(context, snapshot))
+    }
+
     /// The whole list anew.
-    func replacement(_ snapshot: RecordSnapshot) throws(RecordError) -> Outcome {
+    private func replacement(
+        _ snapshot: RecordSnapshot,
+        _ newer: ListRequest? = nil
+    ) throws(RecordError) -> Outcome {
+        let request = newer ?? self.request
         let list = try context.list(request, snapshot, following: feed)
         return Outcome(
             list: list,
             sections: sections == nil ? nil : try Self.sections(of: list, request, snapshot),
             edits: Self.edits(of: list.patch.reached, context),
+            request: newer,
             diff: nil
         )
     }
@@ -120,6 +136,7 @@ final class LiveList {
         list = outcome.list
         sections = outcome.sections
         shownEdits = outcome.edits
+        if let newer = outcome.request { request = newer }
     }
 
     /// The stored list after a step; nil: it is to be made anew.

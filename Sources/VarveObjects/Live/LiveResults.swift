@@ -79,7 +79,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
     ) throws(StoreError) -> LiveList {
         let snapshot = try feed.begin()
         let made = try context.container.translating { () throws(RecordError) in
-            try ListRequest(plan, sectionTerm: sectionTerm, snapshot.schema)
+            try ListRequest(plan, sectionTerm: sectionTerm, context, snapshot)
         }
         return try LiveList(made, hasSections: sectionTerm != nil, context, feed)
     }
@@ -225,7 +225,7 @@ extension LiveResults: LiveFollower {
     func prepare(_ step: LiveStep) -> LiveTurn? {
         do throws(StoreError) {
             let outcome = try context.container.translating { () throws(RecordError) in
-                isBehind ? try live.replacement(step.newer) : try live.outcome(of: step)
+                isBehind ? try live.renewal(step.newer) : try live.outcome(of: step)
             }
             guard let outcome else { return nil }
             return turn(outcome, step)

@@ -127,25 +127,30 @@ final class LiveQuestion {
         (self.context, self.column) = (context, column)
         let snapshot = try context.currentSnapshot()
         let made = try context.container.translating { () throws(RecordError) in
-            try ListRequest(plan, snapshot.schema)
+            try ListRequest(plan, context, snapshot)
         }
         request = made
-        entities = LiveStep.entities(made.paths, made.model, context.schema)
+        entities = made.entities(context)
     }
 
-    var hasEdits: Bool { !reached.isEmpty }
+    /// Whether unsaved edits may be part of the answer.
+    private(set) var hasEdits = false
 
     /// Remembers which objects unsaved edits reach: when they go, the answer may change, too.
     func noteEdits() {
+        reached = []
+        hasEdits = request.hasRequests && request.includesPending && context.hasEdits
         guard request.includesPending, context.hasEdits, let snapshot = context.snapshot else {
-            reached = []
             return
         }
         reached = (try? context.reach(request.paths, request.model, snapshot)) ?? []
+        if !reached.isEmpty { hasEdits = true }
     }
 
     func mayChange(_ step: LiveStep) throws(RecordError) -> Bool {
-        if !reached.isEmpty || request.includesPending && context.hasEdits { return true }
+        if hasEdits || request.includesPending && context.hasEdits { return true }
+        // What is inside the filter may have changed: only asking tells.
+        if request.hasRequests { return true }
         guard let affected = try step.affected(request.paths, request.model) else { return true }
         for id in affected {
             let rows = try step.row(request.model.record.id, id)

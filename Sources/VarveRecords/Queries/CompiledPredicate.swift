@@ -279,7 +279,17 @@ extension CompiledPath {
     }
 }
 
+extension Comparison {
+    /// Whether it is true of two values, by the rules of filters.
+    public func holds(_ left: StoredValue, _ right: StoredValue) -> Bool {
+        PredicateNode.compare(left, self, right)
+    }
+}
+
 extension ValueRange {
+    /// Whether a value lies in it, by the rules of filters.
+    public func has(_ value: StoredValue) -> Bool { !isEmpty && contains(value) }
+
     /// Whether a value lies in it.
     func contains(_ value: StoredValue) -> Bool {
         if value == .null { return false }

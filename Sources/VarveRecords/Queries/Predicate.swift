@@ -97,6 +97,9 @@ public indirect enum Predicate: Hashable, Sendable {
     case compareProperties(PropertyPath, Comparison, PropertyPath)
     /// The property has one of these values.
     case isIn(PropertyPath, [StoredValue])
+    /// The property leads to one of the objects that another request gives; null leads to none. The
+    /// request is answered first, once for each fetch.
+    case isInRequest(PropertyPath, InnerRequest)
     /// The property lies between two values.
     case isWithin(PropertyPath, ValueRange)
     /// A text property against a text, without what is ignored; null never matches.

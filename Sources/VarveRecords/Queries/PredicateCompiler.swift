@@ -63,6 +63,8 @@ struct PredicateCompiler {
             let path = try CompiledPath(path, entity: entity, schema: schema)
             let list = try values.map { (value) throws(RecordError) in try path.coerce(value) }
             return Self.narrowed(Self.isIn(path, list))
+        case .isInRequest:
+            throw .unsupportedPredicate("a request inside it has not been answered")
         case .isWithin(let path, let range):
             return try within(CompiledPath(path, entity: entity, schema: schema), range)
         case .text(let path, let match, let text, let folding):

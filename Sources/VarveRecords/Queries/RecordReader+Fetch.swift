@@ -20,7 +20,14 @@ extension RecordReader {
     /// The plan of a request as text.
     func explain(_ query: RecordQuery) throws(RecordError) -> String {
         let (plan, window) = try plan(query)
-        return plan.text(window)
+        var text = plan.text(window)
+        var inner: [InnerRequest] = []
+        query.predicate.eachRequest { inner.append($0) }
+        for request in inner {
+            let lines = try explain(request.query(schema)).split(separator: "\n")
+            text += "\nrequest inside the filter:" + lines.map { "\n  \($0)" }.joined()
+        }
+        return text
     }
 
     /// Whether an index gives the order of a request.
@@ -49,7 +56,8 @@ extension RecordReader {
         if let limit = query.limit, limit < 0 { throw .invalidRequest("the limit is \(limit)") }
         if query.offset < 0 { throw .invalidRequest("the offset is \(query.offset)") }
         let entity = try entity(query.entity)
-        let filter = try CompiledPredicate(query.predicate, entity: entity, schema: schema)
+        let predicate = try answered(query.predicate)
+        let filter = try CompiledPredicate(predicate, entity: entity, schema: schema)
         let sort = try CompiledSort(query.sort, entity: entity, schema: schema)
         var window = FetchWindow(limit: query.limit, offset: query.offset)
         window.after = try query.after.map { (place) throws(RecordError) in try sort.checked(place)

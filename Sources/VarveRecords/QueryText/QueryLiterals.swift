@@ -5,6 +5,7 @@ import VarveBase
 extension QueryParser {
     /// The values of a list, or the bounds of a range.
     mutating func listOrRange(_ value: QueryValue) throws(QueryTextError) -> Predicate {
+        if let request = try request(value) { return .isInRequest(value.path, request) }
         if scanner.take("[") {
             var values: [StoredValue] = []
             if scanner.take("]") { return .isIn(value.path, []) }

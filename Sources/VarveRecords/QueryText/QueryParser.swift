@@ -27,7 +27,7 @@ struct QueryParser {
         )
     }
 
-    private mutating func nested<Result>(
+    mutating func nested<Result>(
         at start: Int,
         _ body: (inout QueryParser) throws(QueryTextError) -> Result
     ) throws(QueryTextError) -> Result {
@@ -82,7 +82,7 @@ struct QueryParser {
     }
 
     /// A filter in braces, about the objects of a relationship.
-    private mutating func braced(_ entity: RecordEntity) throws(QueryTextError) -> Predicate {
+    mutating func braced(_ entity: RecordEntity) throws(QueryTextError) -> Predicate {
         let start = scanner.place
         try scanner.expect("{", "and a filter of \(entity.name)")
         return try nested(at: start) { (parser) throws(QueryTextError) in
@@ -105,7 +105,7 @@ struct QueryParser {
         }
         // Tests of other objects have been compiled as they were read.
         switch test {
-        case .any, .all, .count, .not: break
+        case .any, .all, .count, .not, .isInRequest: break
         default:
             do throws(RecordError) {
                 _ = try CompiledPredicate(test, entity: entity, schema: language.schema)
@@ -289,38 +289,47 @@ struct QueryParser {
     // MARK: Orders
 
     mutating func order(_ entity: RecordEntity) throws(QueryTextError) -> [SortTerm] {
+        let terms = try steps(entity, end: "")
+        try expectEnd([","])
+        return terms
+    }
+
+    /// The steps of an order up to a sign that ends it.
+    mutating func steps(
+        _ entity: RecordEntity,
+        end: StaticString
+    ) throws(QueryTextError) -> [SortTerm] {
         var terms: [SortTerm] = []
         let isBracketed = scanner.take("[")
         scanner.skipSpaces()
-        if !scanner.isAtEnd, !scanner.sees("]") {
-            repeat {
-                var isDescending = scanner.take("-")
-                scanner.skipSpaces()
-                let start = scanner.place
-                guard case .value(let value) = try operand(entity) else {
-                    throw scanner.error("many objects have no one place in an order", at: start)
-                }
-                if scanner.take(".") {
-                    let directions = ["ascending", "descending"]
-                    guard let word = directions.first(where: { scanner.take(word: $0) }) else {
-                        throw scanner.error(
-                            "expected ascending or descending",
-                            possible: directions
-                        )
-                    }
-                    if word == "descending" { isDescending.toggle() }
-                }
-                let term = SortTerm(value.path, isDescending: isDescending)
-                do throws(RecordError) {
-                    _ = try CompiledSort([term], entity: entity, schema: language.schema)
-                } catch {
-                    throw scanner.error(Self.reason(error), at: start)
-                }
-                terms.append(term)
-            } while scanner.take(",")
-        }
+        let isEmpty =
+            scanner.isAtEnd || scanner.sees("]") || (!"\(end)".isEmpty && scanner.sees(end))
+        if !isEmpty { repeat { terms.append(try step(entity)) } while scanner.take(",") }
         if isBracketed { try scanner.expect("]", "after the order") }
-        try expectEnd([","])
         return terms
+    }
+
+    private mutating func step(_ entity: RecordEntity) throws(QueryTextError) -> SortTerm {
+        var isDescending = scanner.take("-")
+        scanner.skipSpaces()
+        let start = scanner.place
+        guard case .value(let value) = try operand(entity) else {
+            throw scanner.error("many objects have no one place in an order", at: start)
+        }
+        if scanner.take(".") {
+            let directions = ["ascending", "descending"]
+            guard let word = directions.first(where: { scanner.take(word: $0) }) else {
+                scanner.skipSpaces()
+                throw scanner.error("expected ascending or descending", possible: directions)
+            }
+            if word == "descending" { isDescending.toggle() }
+        }
+        let term = SortTerm(value.path, isDescending: isDescending)
+        do throws(RecordError) {
+            _ = try CompiledSort([term], entity: entity, schema: language.schema)
+        } catch {
+            throw scanner.error(Self.reason(error), at: start)
+        }
+        return term
     }
 }

@@ -13,7 +13,9 @@ extension QueryText {
         of predicate: Predicate,
         _ entity: RecordEntity
     ) throws(RecordError) -> String {
-        _ = try CompiledPredicate(predicate, entity: entity, schema: schema)
+        // A request inside it stands for objects: any will do to see whether it can stand there.
+        let checked = try predicate.answeringRequests { _ in [ObjectID(0)] }
+        _ = try CompiledPredicate(checked, entity: entity, schema: schema)
         return try printed(predicate, entity)
     }
 
@@ -46,6 +48,8 @@ extension QueryText {
             var texts: [String] = []
             for value in values { texts.append(try printed(value, path, entity)) }
             return "\(spelled(path)) in [\(texts.joined(separator: ", "))]"
+        case .isInRequest(let path, let request):
+            return "\(spelled(path)) in \(try printed(request))"
         case .isWithin(let path, let range):
             let lower = try range.lower.map { (value) throws(RecordError) in
                 try printed(value, path, entity)
@@ -67,11 +71,30 @@ extension QueryText {
         case .any(let path, let inner): return try related(path, "any", inner, entity)
         case .all(let path, let inner): return try related(path, "all", inner, entity)
         case .count(let path, let inner, let comparison, let number):
-            let counted =
-                inner == .always
-                ? "\(spelled(path)).count" : try related(path, "count", inner, entity)
+            let filtered = try related(path, "count", inner, entity)
+            let all = "\(spelled(path)).count"
+            let counted = filtered == all + " { true }" ? all : filtered
             return "\(counted) \(comparison.text) \(number)"
         }
+    }
+
+    private func printed(_ request: InnerRequest) throws(RecordError) -> String {
+        guard let entity = schema.entity(named: request.entity) else {
+            throw .unknownEntity(request.entity)
+        }
+        if request.after != nil || request.before != nil {
+            throw .unsupportedPredicate("a request with a cursor has no text")
+        }
+        let name = Self.spelled(request.entity)
+        let filter = try self.text(of: request.predicate, entity)
+        var text = filter == "true" ? "\(name).all" : "\(name).where { \(filter) }"
+        if !request.sort.isEmpty {
+            text += ".sorted { \(try self.text(of: request.sort, entity)) }"
+        }
+        if let limit = request.limit { text += ".limit(\(limit))" }
+        if request.offset != 0 { text += ".offset(\(request.offset))" }
+        if !request.includesEdits { text += ".includingPendingChanges(false)" }
+        return text
     }
 
     private func joined(

@@ -3,8 +3,8 @@
 //   filter     = all { "||" all }                      "or", "and", "not" are words for them, too
 //   all        = term { "&&" term }
 //   term       = { "!" } ( "(" filter ")" | "true" | "false" | test )
-//   test       = value ( comparison ( literal | value ) | "in" ( list | range ) | "" )
-//              | value ".isIn(" ( list | range ) ")"
+//   test       = value ( comparison ( literal | value ) | "in" set | "" )
+//              | value ".isIn(" set ")"
 //              | value "." ( "hasPrefix" | "hasSuffix" | "contains" | "equals" )
 //                "(" text { "," ( "ignoringCase" | "ignoringDiacritics" ) ":" bool } ")"
 //              | many "." ( "any" | "all" | "none" ) "{" filter "}"
@@ -14,6 +14,10 @@
 //   part       = "length" | "digest" | ( "year" | "month" | "day" | "weekday" | "hour" | "minute" )
 //                "(in:" text ")"
 //   comparison = "==" | "=" | "!=" | "<" | "<=" | ">" | ">="
+//   set        = list | range | request
+//   request    = Entity "." ( "where" "{" filter "}" | "all" )
+//                { "." ( "sorted" "{" order "}" | ( "limit" | "offset" ) "(" number ")"
+//                | "includingPendingChanges" "(" bool ")" ) }
 //   list       = "[" [ literal { "," literal } ] "]"
 //   range      = [ literal ] ( "..." | "..<" ) [ literal ]
 //   order      = [ "[" ] [ step { "," step } ] [ "]" ]

@@ -37,8 +37,16 @@ import VarveTesting
         case .all(let path, let inner): .all(path, plain(inner))
         case .count(let path, let inner, let comparison, let number):
             .count(path, plain(inner), comparison, number)
+        case .isInRequest(let path, let request):
+            .isInRequest(path, plain(request))
         default: predicate
         }
+    }
+
+    private func plain(_ request: InnerRequest) -> InnerRequest {
+        var request = request
+        request.predicate = plain(request.predicate)
+        return request
     }
 
     @Test(arguments: [true, false])

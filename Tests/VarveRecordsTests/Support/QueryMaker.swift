@@ -104,6 +104,22 @@ struct QueryMaker {
         }
     }
 
+    /// A request inside a filter: of countries, or of cities themselves.
+    mutating func requestPredicate(_ depth: Int) -> Predicate {
+        let isCountry = Bool.random(using: &random)
+        var request = InnerRequest(
+            entity: isCountry ? "Country" : "City",
+            predicate: isCountry
+                ? .compare(PropertyPath("name"), comparison(), .text(text())) : predicate(depth)
+        )
+        if Bool.random(using: &random) {
+            request.sort = isCountry ? [SortTerm("name", isDescending: true)] : sort()
+            request.limit = Int.random(in: 0..<8, using: &random)
+            request.offset = Int.random(in: 0..<3, using: &random)
+        }
+        return .isInRequest(isCountry ? PropertyPath("country") : .object, request)
+    }
+
     static let names = [
         "name", "note", "population", "latitude", "founded", "isCapital", "country",
     ]
@@ -122,7 +138,7 @@ struct QueryMaker {
 
     mutating func predicate(_ depth: Int = 3) -> Predicate {
         let name = Self.names.randomElement(using: &random) ?? "name"
-        switch Int.random(in: 0..<(depth > 0 ? 18 : 12), using: &random) {
+        switch Int.random(in: 0..<(depth > 0 ? 19 : 12), using: &random) {
         case 0...3: return .compare(PropertyPath(name), comparison(), value(name))
         case 4:
             return .isIn(
@@ -152,6 +168,8 @@ struct QueryMaker {
             return .or(
                 (0..<Int.random(in: 0..<4, using: &random)).map { _ in predicate(depth - 1) }
             )
+        case 16:
+            return requestPredicate(depth - 1)
         default:
             let path = PropertyPath("tags")
             let test = Predicate.compare(PropertyPath("name"), comparison(), .text(text()))

@@ -80,6 +80,9 @@ struct QueryModel {
             return Self.holds(comparison, value(left, city), value(right, city))
         case .isIn(let path, let list):
             return list.contains { Self.order(value(path, city), $0) == 0 }
+        case .isInRequest(let path, let request):
+            guard case .reference(let id) = value(path, city) else { return false }
+            return inner(request).contains(id)
         case .isWithin(let path, let range):
             let value = value(path, city)
             if value == .null || range.lower == .null || range.upper == .null { return false }
@@ -106,6 +109,14 @@ struct QueryModel {
         case .count(_, let test, let comparison, let number):
             return Self.holds(comparison, .int(Int64(members(city, test))), .int(Int64(number)))
         }
+    }
+
+    /// The objects of a request inside a filter.
+    private func inner(_ request: InnerRequest) -> [ObjectID] {
+        let all = ["City": cities, "Country": countries, "Tag": tags][request.entity] ?? [:]
+        var found = all.values.filter { matches(request.predicate, $0) }
+        found.sort { precedes(request.sort, $0, $1) }
+        return found.dropFirst(request.offset).prefix(request.limit ?? Int.max).map(\.id)
     }
 
     private func members(_ city: Object, _ test: Predicate) -> Int {

@@ -48,6 +48,12 @@ import Varve
         #expect(try context.count(recent) == 1)
         context.delete(cafe)
 
+        // Shown in FetchingAndMemory: inner
+        let busy = Notebook.where { $0.notes.count > 1 }
+        let there = Note.where { $0.notebook.isIn(busy) }
+        // End.
+        #expect(try context.count(there) == 2)
+
         // Shown in FetchingAndMemory: text
         let filter = try container.filter(
             #"title.hasPrefix("B") && !labels.isEmpty"#,
