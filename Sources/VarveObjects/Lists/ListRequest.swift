@@ -55,7 +55,7 @@ struct ListRequest {
         self.model = model
         self.includesPending = includesPending
         self.asked = asked.predicate.hasRequests ? asked.predicate : nil
-        countedEdits = self.asked != nil && includesPending && context.hasChanges
+        countedEdits = self.asked != nil && includesPending && context.hasEdits
         var query = asked
         if self.asked != nil {
             query =
