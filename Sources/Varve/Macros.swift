@@ -76,8 +76,16 @@ public macro Relationship(
 ) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
 
 /// Keeps a property out of the store: it lives as long as its object and never marks it changed.
+///
+/// Observers hear of its changes, unless it is `lazy` or `weak` or has observers of its own.
 @attached(peer)
 public macro Transient() = #externalMacro(module: "VarveMacros", type: "TransientMacro")
+
+/// What `@Entity` adds to transient properties, so that they tell observers. Not for apps.
+@attached(accessor, names: named(get), named(set), named(_modify))
+@attached(peer, names: prefixed(_))
+public macro _ObservedTransient() =
+    #externalMacro(module: "VarveMacros", type: "ObservedTransientMacro")
 
 /// Indexes: one per list, over the properties of the list, most significant first.
 ///

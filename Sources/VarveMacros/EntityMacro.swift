@@ -127,6 +127,7 @@ extension EntityMacro: MemberAttributeMacro {
             let variable = member.as(VariableDeclSyntax.self),
             variable.attribute("Attribute") == nil, variable.attribute("Relationship") == nil
         else { return [] }
+        if variable.observedName != nil { return ["@_ObservedTransient"] }
         // A property that cannot be kept gets no accessors either: its complaint is enough.
         var reader = PropertyReader()
         return reader.read(variable) == nil ? [] : ["@Attribute"]

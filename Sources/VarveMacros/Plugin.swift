@@ -6,6 +6,7 @@ import SwiftSyntaxMacros
 @main struct VarvePlugin: CompilerPlugin {
     let providingMacros: [any Macro.Type] = [
         EntityMacro.self, AttributeMacro.self, RelationshipMacro.self, TransientMacro.self,
+        ObservedTransientMacro.self,
         IndexMacro.self, UniqueMacro.self,
     ]
 }

@@ -1,6 +1,7 @@
 // The macros inside an entity: @Attribute, @Relationship, @Transient, #Index, #Unique.
 #if Macros
 package import SwiftSyntax
+import SwiftSyntaxBuilder
 package import SwiftSyntaxMacros
 
 /// The accessors of a property that its row keeps.
@@ -34,6 +35,66 @@ package enum TransientMacro: PeerMacro {
     ) throws -> [DeclSyntax] {
         complainOutsideEntity("@Transient", at: node, in: context)
         return []
+    }
+}
+
+/// The accessors of a transient property, and what stands behind them: it tells observers.
+package enum ObservedTransientMacro: AccessorMacro, PeerMacro {
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let name = declaration.as(VariableDeclSyntax.self)?.observedName else { return [] }
+        return [
+            """
+            get {
+                accessTransient(\\.\(raw: name))
+                return _\(raw: name)
+            }
+            """,
+            """
+            set {
+                willChangeTransient(\\.\(raw: name))
+                _\(raw: name) = newValue
+                didChangeTransient(\\.\(raw: name))
+            }
+            """,
+            """
+            _modify {
+                willChangeTransient(\\.\(raw: name))
+                defer { didChangeTransient(\\.\(raw: name)) }
+                yield &_\(raw: name)
+            }
+            """,
+        ]
+    }
+
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard let variable = declaration.as(VariableDeclSyntax.self),
+            let name = variable.observedName, let binding = variable.bindings.first
+        else { return [] }
+        let type = binding.typeAnnotation.map { "\($0.trimmedDescription)" } ?? ""
+        let value = binding.initializer.map { " \($0.trimmedDescription)" } ?? ""
+        return ["private var _\(raw: name)\(raw: type)\(raw: value)"]
+    }
+}
+
+extension VariableDeclSyntax {
+    /// The name of a transient property that can tell observers: one that is set like any other.
+    /// Nil where its declaration leaves no room for accessors.
+    var observedName: String? {
+        guard attribute("Transient") != nil, !isTypeMember,
+            bindingSpecifier.tokenKind == .keyword(.var), bindings.count == 1,
+            let binding = bindings.first, binding.accessorBlock == nil,
+            ![Keyword.lazy, .weak, .unowned].contains(where: hasModifier),
+            binding.initializer != nil || binding.typeAnnotation?.type.wrappedByOptional != nil
+        else { return nil }
+        return binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
     }
 }
 

@@ -13,6 +13,7 @@ private let macros: [String: MacroSpec] = [
     "Attribute": MacroSpec(type: AttributeMacro.self),
     "Relationship": MacroSpec(type: RelationshipMacro.self),
     "Transient": MacroSpec(type: TransientMacro.self),
+    "_ObservedTransient": MacroSpec(type: ObservedTransientMacro.self),
     "Index": MacroSpec(type: IndexMacro.self),
     "Unique": MacroSpec(type: UniqueMacro.self),
 ]

@@ -298,7 +298,7 @@ import VarveObjects
         view.rollback()
         #expect(calls.withLock { $0 } == 3)
         // Contexts that no view watches make no registrar.
-        let other = container.newContext()
+        let other = container.newContext(observes: false)
         let same = try #require(try other.existingObject(with: item.id))
         watch { _ = same.title }
         same.title = "unwatched"

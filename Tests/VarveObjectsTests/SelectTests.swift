@@ -163,6 +163,32 @@ import VarveObjects
         )
     }
 
+    @Test(arguments: [1_000, 2_000])
+    func explainTellsWhatIsRead(count: Int) throws {
+        let container = try memory()
+        try makeItems(count, in: container) { item, index in
+            item.number = index
+            item.title = "title \(index % 10)"
+        }
+        let context = container.newContext()
+        func measured(_ request: FetchDescriptor<Item>) throws -> String {
+            let text = try context.explain(request, isMeasured: true)
+            return String(text.split(separator: "\n").last ?? "")
+        }
+        let narrow = try measured(Item.where { $0.number < 20 })
+        #expect(narrow.hasPrefix("20 objects found; 0 rows, 20 entries and "))
+        let tested = try measured(Item.where { $0.number < 20 && $0.title == "title 3" })
+        #expect(tested.hasPrefix("2 objects found; 20 rows, 20 entries and "))
+        let all = try measured(Item.where { $0.title == "title 3" })
+        #expect(all.hasPrefix("\(count / 10) objects found; \(count) rows, 0 entries and "))
+        #expect(!all.contains(" 0 pages read"))
+        // In memory nothing comes from a file, and without measuring nothing is read.
+        #expect(all.hasSuffix(", 0 of the pages from the file"))
+        let before = container.statistics
+        _ = try context.explain(Item.where { $0.title == "title 3" })
+        #expect(container.statistics.rowsScanned == before.rowsScanned)
+    }
+
     @Test func existsStopsAtTheFirst() throws {
         let container = try memory()
         try makeItems(2_000, in: container) { item, index in item.title = "title \(index % 3)" }

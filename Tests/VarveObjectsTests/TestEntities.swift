@@ -354,12 +354,39 @@ final class Everything: ManagedObject {
 @available(*, unavailable, message: "pass the id or a snapshot")
 extension Everything: Sendable {}
 
+/// With a property that is not stored, as the macro writes it.
+final class ExpandableNote: ManagedObject {
+    static let entityName = "ExpandableNote"
+    struct Columns: Sendable { let title = Column<ExpandableNote, String>("title", default: "") }
+    static let columns = Columns()
+    @safe @exclusivity(unchecked) var storage: ObjectStorage
+    init(storage: consuming ObjectStorage) { self.storage = storage }
+    var title: String {
+        get { storedValue(Self.columns.title, \.title) }
+        set { setStoredValue(newValue, Self.columns.title, \.title) }
+    }
+    var isExpanded: Bool {
+        get {
+            accessTransient(\.isExpanded)
+            return _isExpanded
+        }
+        set {
+            willChangeTransient(\.isExpanded)
+            _isExpanded = newValue
+            didChangeTransient(\.isExpanded)
+        }
+    }
+    private var _isExpanded = false
+}
+@available(*, unavailable, message: "pass the id or a snapshot")
+extension ExpandableNote: Sendable {}
+
 enum TestSchema: VersionedSchema {
     static let version = 1
     static var entities: [any ManagedObject.Type] {
         [
             Item.self, Picture.self, Tag.self, Folder.self, Person.self, Account.self,
-            Everything.self,
+            Everything.self, ExpandableNote.self,
         ]
     }
 }

@@ -52,7 +52,7 @@ extension PersistentContainer {
         defer { context.reset() }
         _ = try context.currentSnapshot()
         let result = try body(context)
-        guard !context.hasChanges else {
+        guard !context.hasEdits else {
             throw StoreError(
                 .unsavedChanges,
                 "the background task ended with \(context.changed.count) unsaved objects",

@@ -58,6 +58,10 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var rowsScanned: Int
     /// Index entries that requests walked over.
     public var entriesScanned: Int
+    /// Pages of trees that reads looked into, each time.
+    public var pagesVisited: Int
+    /// Pages among them that were not in memory: read from the file and restored.
+    public var pagesRestored: Int
     /// Objects alive, over all contexts.
     public var registeredObjects: Int
     /// Objects alive that have their values in memory.

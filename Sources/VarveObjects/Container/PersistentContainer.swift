@@ -302,22 +302,6 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// A new context for the caller to own: an actor, a task.
-    /// - Parameter author: named in its commits.
-    public func newContext(author: String = "") -> sending ManagedObjectContext {
-        ManagedObjectContext(
-            container: self,
-            author: author,
-            label: author.isEmpty ? "context" : "context \(author)",
-            observes: options.everyContextObserves
-        )
-    }
-
-    /// A new context with an actor of its own around it.
-    public func newBackgroundContext(author: String = "") -> BackgroundContext {
-        BackgroundContext(container: self, author: author)
-    }
-
     // MARK: Commits
 
     private func noteCommit(_ changes: CommitChanges) {
@@ -396,6 +380,8 @@ public final class PersistentContainer: Sendable {
             storePasses: records.storePasses,
             rowsScanned: records.rowsScanned,
             entriesScanned: records.entriesScanned,
+            pagesVisited: Int(clamping: records.engine.nodeHits &+ records.engine.nodeMisses),
+            pagesRestored: Int(clamping: records.engine.nodeMisses),
             registeredObjects: registries.objects,
             realisedObjects: counters.realised.load(ordering: .relaxed),
             contexts: counters.contexts.load(ordering: .relaxed),

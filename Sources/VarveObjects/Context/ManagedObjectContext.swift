@@ -8,6 +8,7 @@
 // - While one reference to an object lives, its ID leads to that instance.
 // - An object and its context have the same isolation: neither is Sendable.
 
+public import Observation
 import Synchronization
 public import VarveBase
 public import VarveRecords
@@ -16,7 +17,7 @@ public import VarveRecords
 /// own.
 ///
 /// Not Sendable: a context and its objects stay in the isolation that they were made in.
-public final class ManagedObjectContext {
+public final class ManagedObjectContext: Observable {
     /// The container.
     public let container: PersistentContainer
     /// Named in every commit of this context.
@@ -78,6 +79,8 @@ public final class ManagedObjectContext {
     var cancellation: CancellationFlag?
     /// Brings the live lists and values along; nil before the first of them.
     var live: LiveFeed?
+    /// What observers were told of states and lists; nil before the first of them asked.
+    var watch: StateWatch?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     private let pinToken: Int
     private let owner: PinOwner
@@ -282,6 +285,7 @@ public final class ManagedObjectContext {
         object.storage.edits = ObjectEdits(values: model.makeInsertValues())
         core.registry.insert(object, id, entity: model.number, token: object.storage.token)
         noteChanged(object, id)
+        announceStates()
     }
 
     /// Keeps an object until the next save, rollback or reset.
@@ -293,9 +297,14 @@ public final class ManagedObjectContext {
     // MARK: State of the edits
 
     /// Whether there are unsaved edits, one that leads to an object which others deleted included.
+    /// Observed in contexts that tell observers.
     public var hasChanges: Bool {
-        !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty
+        trackChanges()
+        return hasEdits
     }
+
+    /// The same, for the library.
+    var hasEdits: Bool { !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty }
 
     /// So that who closes the container, on any thread, knows what would be lost.
     private func tellUnsaved() {

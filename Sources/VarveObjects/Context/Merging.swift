@@ -45,13 +45,14 @@ extension ManagedObjectContext {
         processPendingDeletions()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
-        var touched = touched(since: older, newer, except: own)
+        let changes = container.feed.changes(after: older.number, through: newer.number)
+        var touched = touched(by: changes, newer, except: own)
         while true {
             let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
             if lost.isEmpty { break }
             forgetKeptValues()
             for (object, _, _) in lost { loseRow(of: object, older) }
-            touched = self.touched(since: older, newer, except: own)
+            touched = self.touched(by: changes, newer, except: own)
         }
         forgetWhatOthersDeletedToo()
         // It may have moved the context, too.
@@ -61,7 +62,7 @@ extension ManagedObjectContext {
         for (object, entity, isDeletion) in touched where !isDeletion && !object.isFault {
             stale[entity, default: []].append(object.storage.object)
         }
-        let watched = livingObjectsWithObservedLists()
+        let watched = watchedLists(changes)
         snapshot = newer
         forgetWhatCameBack(newer)
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
@@ -69,7 +70,7 @@ extension ManagedObjectContext {
         }
         // 3. Edits of relationships mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
-        announceChangedLists(watched)
+        announceChanged(watched)
     }
 
     /// What both sides deleted was edited for nothing. If others bring it back, it is theirs.
@@ -93,15 +94,14 @@ extension ManagedObjectContext {
 
     private typealias Touched = (object: any ManagedObject, entity: EntityID, isDeletion: Bool)
 
-    /// The registered objects that may have changed between two commits.
+    /// The registered objects that may have changed between two commits; of which changes, nil:
+    /// nobody knows.
     private func touched(
-        since older: RecordSnapshot,
+        by changes: [ObjectChanges]?,
         _ newer: RecordSnapshot,
         except own: Set<ObjectID>
     ) -> [Touched] {
-        if let changes = container.feed.changes(after: older.number, through: newer.number) {
-            return touched(by: changes, except: own)
-        }
+        if let changes { return touched(by: changes, except: own) }
         // The feed does not reach back so far: every object.
         return livingObjects.filter { !$0.isInserted && !own.contains($0.storage.object) }.map {
             let entity = $0.storage.model.record.id
@@ -232,29 +232,6 @@ extension ManagedObjectContext {
                 return true
             }
             return !before.isSame(as: after)
-        }
-    }
-
-    // MARK: Observed to-many relationships
-
-    private func livingObjectsWithObservedLists() -> [(any ManagedObject, [RelatedList])] {
-        guard core.observes else { return [] }
-        return livingObjects.compactMap { object in
-            guard object.storage.observation != nil, let lists = object.storage.related,
-                !object.isDeleted
-            else { return nil }
-            return (object, lists)
-        }
-    }
-
-    private func announceChangedLists(_ watched: [(any ManagedObject, [RelatedList])]) {
-        for (object, lists) in watched where !object.isDeleted {
-            for list in lists {
-                guard let ids = try? savedMembers(of: object, slot: list.slot), ids != list.ids
-                else { continue }
-                object.storage.observation?.announce(object, [list.slot], isBefore: true)
-                object.storage.observation?.announce(object, [list.slot], isBefore: false)
-            }
         }
     }
 }

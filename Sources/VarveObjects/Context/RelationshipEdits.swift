@@ -116,7 +116,7 @@ extension ManagedObjectContext {
         return edit?.count(over: base) ?? base
     }
 
-    private func savedCount(
+    func savedCount(
         of object: any ManagedObject,
         slot: Int,
         _ relationship: RelationshipModel

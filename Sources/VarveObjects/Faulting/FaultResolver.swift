@@ -135,6 +135,7 @@ extension ManagedObjectContext {
         }
         if changed.isEmpty { forgetIfNothingIsLeft() }
         noteLiveEdit()
+        announceStates(of: object)
     }
 
     /// Lays a value over an object's row; takes the edit out when it is what the row has.

@@ -39,7 +39,7 @@ extension ManagedObjectContext {
     public func refreshAllObjects() {
         if phase == .writing { return }
         advance()
-        for object in livingObjects where !object.hasChanges && !object.isDeleted {
+        for object in livingObjects where object.storage.isSettled {
             turnIntoFault(object)
         }
     }

@@ -138,14 +138,31 @@ extension ManagedObjectContext {
     }
 
     /// How a request would be answered: the index, the range, what is left to be filtered and
-    /// sorted.
-    public func explain<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> String {
+    /// sorted. The text is for people.
+    /// - Parameters:
+    ///   - descriptor: the request.
+    ///   - isMeasured: whether the list of objects is also made, and what that reads is said:
+    ///     objects found, rows and index entries looked at, pages visited, and how many of these
+    ///     had to be restored from the file. What others read meanwhile counts too.
+    /// - Throws: what `fetch` throws.
+    public func explain<Entity>(
+        _ descriptor: FetchDescriptor<Entity>,
+        isMeasured: Bool = false
+    ) throws -> String {
         let snapshot = try currentSnapshot()
         let plan = try RequestPlan(descriptor, in: self)
-        let text = try container.translating { () throws(RecordError) in
+        var text = try container.translating { () throws(RecordError) in
             try snapshot.explain(plan.query)
         }
-        return touchesPending(plan) ? text + "\nwith unsaved edits laid over" : text
+        if touchesPending(plan) { text += "\nwith unsaved edits laid over" }
+        guard isMeasured else { return text }
+        let before = container.statistics
+        let found = try orderedIDs(plan, snapshot).count
+        let after = container.statistics
+        return text + "\n\(found) objects found; \(after.rowsScanned - before.rowsScanned) rows, "
+            + "\(after.entriesScanned - before.entriesScanned) entries and "
+            + "\(after.pagesVisited - before.pagesVisited) pages read, "
+            + "\(after.pagesRestored - before.pagesRestored) of the pages from the file"
     }
 
     // MARK: Steps

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
                 throw .unsupportedPredicate("requests are nested deeper than \(Self.nestingMax)")
             }
             let inside = try inner.query(snapshot.schema)
-            guard inner.includesEdits, hasChanges else { return try snapshot.fetchIDs(inside) }
+            guard inner.includesEdits, hasEdits else { return try snapshot.fetchIDs(inside) }
             guard let model = schema.entity(inside.entity) else {
                 throw .unknownEntity(inner.entity)
             }

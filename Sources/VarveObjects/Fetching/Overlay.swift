@@ -59,7 +59,7 @@ struct OverlayResolver: RecordResolver {
 
     func values(_ entity: EntityID, _ id: ObjectID) throws(RecordError) -> OverlayValues? {
         if let object = context.changed[id] {
-            if object.isDeleted { return nil }
+            if object.storage.isDeleted { return nil }
             return .object(EditedValues(object: object, snapshot: snapshot))
         }
         return try snapshot.row(entity, id).map { .row($0, snapshot) }
@@ -95,7 +95,7 @@ struct OverlayResolver: RecordResolver {
 extension ManagedObjectContext {
     /// Whether unsaved edits can change the answer.
     func touchesPending<Entity>(_ plan: RequestPlan<Entity>) -> Bool {
-        guard plan.descriptor.includesPendingChanges, hasChanges else { return false }
+        guard plan.descriptor.includesPendingChanges, hasEdits else { return false }
         processPendingDeletions()
         return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
     }

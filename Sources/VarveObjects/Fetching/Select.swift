@@ -94,7 +94,7 @@ extension ManagedObjectContext {
         }
         let touches =
             touchesPending(plan)
-            || (reachesOthers && request.includesPendingChanges && hasChanges)
+            || (reachesOthers && request.includesPendingChanges && hasEdits)
         if touches {
             let ids = try orderedIDs(plan, snapshot)
             let resolver = OverlayResolver(context: self, snapshot: snapshot)

@@ -207,6 +207,7 @@ extension ManagedObjectContext: GraphState {
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
+        announceStates()
     }
 
     /// Several edits that an app made with one call. What they have come to is asked at the end:
@@ -217,6 +218,7 @@ extension ManagedObjectContext: GraphState {
         edits()
         editsUnderWay -= 1
         forgetIfNothingIsLeft()
+        announceStates()
     }
 
     /// A relationship that is set anew does not want what it could not have.
@@ -309,7 +311,7 @@ extension ManagedObjectContext: GraphState {
         if object.storage.state.contains(.deleted), doomed[id] != nil {
             object.storage.state.remove(.deleted)
         }
-        if !object.hasChanges { changed[id] = nil }
+        if !object.storage.hasChanges { changed[id] = nil }
     }
 
     /// The attributes that a deleted object was given are dropped: an edit ends with its object.
@@ -332,7 +334,8 @@ extension ManagedObjectContext: GraphState {
     private func watchedRelationships() -> [Watched] {
         guard core.observes else { return [] }
         var watched: [Watched] = []
-        for object in livingObjects where object.storage.observation != nil && !object.isDeleted {
+        for object in livingObjects
+        where object.storage.observation != nil && !object.storage.isDeleted {
             for slot in object.storage.model.relationshipSlots {
                 let ids = shownTargets(object, slot)
                 watched.append((object, slot, ids))

@@ -55,7 +55,7 @@ struct ListRequest {
         self.model = model
         self.includesPending = includesPending
         self.asked = asked.predicate.hasRequests ? asked.predicate : nil
-        countedEdits = self.asked != nil && includesPending && context.hasChanges
+        countedEdits = self.asked != nil && includesPending && context.hasEdits
         var query = asked
         if self.asked != nil {
             query =
@@ -166,7 +166,7 @@ extension ManagedObjectContext {
         _ snapshot: RecordSnapshot
     ) throws(RecordError) -> ListPatch {
         var patch = ListPatch()
-        guard request.includesPending, hasChanges else { return patch }
+        guard request.includesPending, hasEdits else { return patch }
         let resolver = OverlayResolver(context: self, snapshot: snapshot)
         let entity = request.model.record.id
         patch.reached = try reach(request.paths, request.model, snapshot)

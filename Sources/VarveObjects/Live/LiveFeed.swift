@@ -221,6 +221,7 @@ extension ManagedObjectContext {
     func moveLive() {
         // In the middle of a save nothing is as it will be; its end moves them.
         if phase == .idle, hookObject == nil { live?.move() }
+        announceStates()
     }
 
     /// In the view context edits show as soon as the main actor has time.

@@ -72,7 +72,7 @@ final class LiveList {
         guard let affected = try step.affected(request.paths, request.model) else {
             return try replacement(step.newer)
         }
-        let hasEdits = request.includesPending && context.hasChanges
+        let hasEdits = request.includesPending && context.hasEdits
         if affected.isEmpty, !hasEdits, old.patch.reached.isEmpty { return nil }
         // 2. Where commits have them, and where they had them.
         var stored: [ObjectID: (old: KeysetPosition?, new: KeysetPosition?)] = [:]

@@ -139,8 +139,8 @@ final class LiveQuestion {
     /// Remembers which objects unsaved edits reach: when they go, the answer may change, too.
     func noteEdits() {
         reached = []
-        hasEdits = request.hasRequests && request.includesPending && context.hasChanges
-        guard request.includesPending, context.hasChanges, let snapshot = context.snapshot else {
+        hasEdits = request.hasRequests && request.includesPending && context.hasEdits
+        guard request.includesPending, context.hasEdits, let snapshot = context.snapshot else {
             return
         }
         reached = (try? context.reach(request.paths, request.model, snapshot)) ?? []
@@ -148,7 +148,7 @@ final class LiveQuestion {
     }
 
     func mayChange(_ step: LiveStep) throws(RecordError) -> Bool {
-        if hasEdits || request.includesPending && context.hasChanges { return true }
+        if hasEdits || request.includesPending && context.hasEdits { return true }
         // What is inside the filter may have changed: only asking tells.
         if request.hasRequests { return true }
         guard let affected = try step.affected(request.paths, request.model) else { return true }
@@ -245,7 +245,7 @@ extension ManagedObjectContext {
         return try LiveValue(question(request), in: self) { [unowned self] in
             guard try isAlive(object, model) else { return nil }
             let found: Entity = try self.object(with: id)
-            return found.isDeleted ? nil : found
+            return found.storage.isDeleted ? nil : found
         }
     }
 

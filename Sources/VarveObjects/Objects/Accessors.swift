@@ -139,14 +139,15 @@ extension ManagedObject {
 
     func track<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>, _ slot: Int) {
         guard storage.core.observes else { return }
-        let observation: ObjectObservation
-        if let known = storage.observation {
-            observation = known
-        } else {
-            observation = ObjectObservation()
-            storage.observation = observation
-        }
         observation.access(self, keyPath(), slot: slot)
+    }
+
+    /// Made when somebody asks for it first.
+    var observation: ObjectObservation {
+        if let known = storage.observation { return known }
+        let made = ObjectObservation()
+        storage.observation = made
+        return made
     }
 
     private func checkedSlot(_ definition: PropertyDefinition) -> Int {

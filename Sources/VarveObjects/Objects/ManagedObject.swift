@@ -118,12 +118,16 @@ extension ManagedObject {
         storage.state.contains(.updated) && storage.state.isDisjoint(with: [.inserted, .deleted])
     }
 
-    /// Whether the next save deletes the object, or its row is gone already.
-    public var isDeleted: Bool { !storage.state.isDisjoint(with: [.deleted, .gone]) }
+    /// Whether the next save deletes the object, or its row is gone already. Observed.
+    public var isDeleted: Bool {
+        trackState(\.isDeleted, .isDeleted)
+        return storage.isDeleted
+    }
 
-    /// Whether the next save writes anything for the object.
+    /// Whether the next save writes anything for the object. Observed.
     public var hasChanges: Bool {
-        !storage.state.isDisjoint(with: [.inserted, .updated, .deleted])
+        trackState(\.hasChanges, .hasChanges)
+        return storage.hasChanges
     }
 
     /// The context that the object belongs to; nil once that is gone or was reset.
@@ -141,7 +145,7 @@ extension ManagedObject {
         let state =
             isInserted
             ? "inserted"
-            : isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
+            : storage.isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
         return "\(storage.model.name)/\(storage.object.rawValue) (\(state))"
     }
 

@@ -63,6 +63,15 @@ public import VarveRecords
         return (row, model.columns[slot])
     }
 
+    /// Whether the next save deletes the object, or its row is gone already.
+    var isDeleted: Bool { !state.isDisjoint(with: [.deleted, .gone]) }
+
+    /// Whether the next save writes anything for the object.
+    var hasChanges: Bool { !state.isDisjoint(with: [.inserted, .updated, .deleted]) }
+
+    /// Whether the object is as its commit has it.
+    var isSettled: Bool { !hasChanges && !isDeleted }
+
     /// Whether the values are not in memory.
     var isFault: Bool { row == nil && state.isDisjoint(with: [.inserted, .settling]) }
 

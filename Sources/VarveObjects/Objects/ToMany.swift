@@ -45,8 +45,16 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         }
     }
 
+    /// Whoever observes the owner hears when others change the list.
+    private func watch() {
+        guard !read.isWatched, owner.storage.observation != nil, let context else { return }
+        context.watchList(of: owner, slot)
+        read.isWatched = true
+    }
+
     private var members: [ObjectID] {
         if let known = read.ids { return known }
+        watch()
         let ids = reading(Array(repeating: ReadMembers.unread, count: read.told)) {
             context throws(StoreError) in
             try context.members(of: owner, slot: slot)
@@ -69,6 +77,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// How many members there are. Loads none of them.
     public var count: Int {
         if let known = read.ids { return known.count }
+        watch()
         // What a deleted object's list shows depends on who holds what. In the middle of an edit
         // the count by the index may be another one. So the list is read once.
         if !owner.storage.state.isDisjoint(with: [.deleted, .gone]) { return members.count }
@@ -116,8 +125,11 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Whether `target` is a member now. Asks the index only.
     public func contains(_ target: Target) -> Bool {
-        reading(false) { context throws(StoreError) in
-            try context.isMember(target.storage.object, of: owner, slot: slot)
+        watch()
+        return reading(false) { context throws(StoreError) in
+            // Observers hear of other members if it is known which there were.
+            if read.isWatched { _ = try context.members(of: owner, slot: slot) }
+            return try context.isMember(target.storage.object, of: owner, slot: slot)
         }
     }
 
@@ -189,6 +201,7 @@ private final class ReadMembers {
 
     var ids: [ObjectID]?
     var told = 0
+    var isWatched = false
 }
 
 extension ManagedObject {

@@ -28,6 +28,7 @@ extension ManagedObjectContext {
         }
         forgetRefusals(of: object.storage.object)
         if mark(object) { deletesToProcess.append(object.storage.object) }
+        announceStates()
     }
 
     /// Marks an object; false: its row cannot be read, so it is not deleted.
@@ -52,7 +53,7 @@ extension ManagedObjectContext {
         guard object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.remove(.deleted)
-        if !object.hasChanges { changed[object.storage.object] = nil }
+        if !object.storage.hasChanges { changed[object.storage.object] = nil }
         object.storage.observation?.announce(object, nil, isBefore: false)
     }
 

@@ -152,7 +152,7 @@ extension ManagedObjectContext {
         }
         written = []
         snapshot = nil
-        for object in livingObjects where !object.hasChanges && !object.isDeleted {
+        for object in livingObjects where object.storage.isSettled {
             turnIntoFault(object)
             object.storage.related = nil
         }

@@ -53,7 +53,8 @@ extension PlanExecutor {
         to keys: inout SortKeys
     ) throws(RecordError) {
         let start = keys.bytes.count
-        for term in plan.sort.terms {
+        for (place, term) in plan.sort.terms.enumerated() {
+            if place > 0, keys.drops(from: start) { return }
             let value = try term.path.value(row, resolver)
             CompiledSort.append(value, descending: term.isDescending, to: &keys.bytes)
         }
@@ -72,6 +73,7 @@ extension PlanExecutor {
             (id, layout, row) throws(RecordError) in
             let start = keys.bytes.count
             for (place, column) in columns.enumerated() {
+                if place > 0, keys.drops(from: start) { return true }
                 let slot = layout.slot(column, in: row)
                 let isDescending = terms[place].isDescending
                 if RowTag.isText(slot.tag), !slot.isOutside {

@@ -55,6 +55,17 @@ struct SortKeys {
         if let keep, entries.count >= 2 * keep { cut(to: keep) }
     }
 
+    /// Drops the key that begins at `start`, if what there is of it says already that it comes too
+    /// late: then its other terms need not be read.
+    mutating func drops(from start: Int) -> Bool {
+        guard let bound else { return false }
+        let end = min(bytes.count, start + bound.count)
+        let order = ByteReader.compare(bytes, start..<end, bound, 0..<(end - start))
+        guard fromEnd ? order < 0 : order > 0 else { return false }
+        bytes.removeSubrange(start...)
+        return true
+    }
+
     private func isDropped(_ key: Range<Int>) -> Bool {
         if let bound {
             let order = compare(key, bound)

@@ -3,8 +3,8 @@ import VarveObjects
 
 private func counts(_ context: ManagedObjectContext) throws {
     #if REFUSED
-    _ = try context.select(Item.all, groupedBy: { $0.count }) { item, group in
-        (group.count, item.title)  // refused
+    _ = try context.select(Item.all, groupedBy: { $0.count }) { item, group in  // refused
+        (group.count, item.title)
     }
     #else
     _ = try context.select(Item.all, groupedBy: { $0.count }) { item, group in

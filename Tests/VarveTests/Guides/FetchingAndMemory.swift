@@ -88,6 +88,7 @@ import Varve
 
         // Shown in FetchingAndMemory: explain
         print(try context.explain(request))
+        print(try context.explain(request, isMeasured: true))  // and what it reads
         // End.
     }
 

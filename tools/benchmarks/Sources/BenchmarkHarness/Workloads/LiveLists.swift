@@ -14,6 +14,12 @@ extension Workload {
         public static let openAgain = "n, list opened again"
         /// One row in the middle of the list, or at another random place.
         public static let jump = "n, jump in the list"
+        /// The first ten rows by two columns without an index.
+        public static let firstTen = "n, ten by two columns"
+        /// How many rows have a text in their note, byte by byte; no index.
+        public static let containing = "n, notes with a text"
+        /// The same without regard to case.
+        public static let containingAnyCase = "n, notes with a text in any case"
     }
 }
 
@@ -40,6 +46,10 @@ public protocol LongListPeer: PointReadPeer {
     func openLongList() throws -> (list: LongList, count: Int, first: Double)
     /// The timestamp at a position of the list.
     func timestamp(at position: Int, in list: LongList) throws -> Double
+    /// The timestamps of the first rows by count, the largest first, then by note.
+    func firstByCountAndNote(limit: Int) throws -> [Double]
+    /// How many rows have a text in their note.
+    func count(notesWith text: String, ignoringCase: Bool) throws -> Int
 }
 
 extension Contestant {
@@ -185,6 +195,30 @@ extension Contestant {
                 }
                 append(times, Names.jump)
                 outcome.checks[Names.jump] = sum
+                times = []
+                for _ in 0..<session.scale.queries {
+                    let ten = try timed { try peer.firstByCountAndNote(limit: 10) }
+                    times.append(ten.seconds)
+                    outcome.checks[Names.firstTen] = ten.result.reduce(0) {
+                        $0 &* 31 &+ $1.bitPattern
+                    }
+                }
+                append(times, Names.firstTen)
+                for (metric, ignoringCase) in [
+                    (Names.containing, false), (Names.containingAnyCase, true),
+                ] {
+                    let word = String(Item(id: 1, seed: session.seed).note.dropFirst(9).prefix(6))
+                    let text = ignoringCase ? word.uppercased() : word
+                    times = []
+                    for _ in 0..<session.scale.queries {
+                        let found = try timed {
+                            try peer.count(notesWith: text, ignoringCase: ignoringCase)
+                        }
+                        times.append(found.seconds)
+                        outcome.checks[metric] = UInt64(found.result)
+                    }
+                    append(times, metric)
+                }
                 try peer.close()
                 return outcome
 

@@ -74,13 +74,15 @@ struct LiveCommand: AsyncParsableCommand {
         if status != 0 { following.cancel() }
         try await following.value
         guard status == 0 else { throw GalleryError("the process that writes failed") }
+        // Before the list is compared: that fetch takes memory of its own.
+        let peak = try memory.peak()
         let result = LiveSummary.Result(
             commits: watch.ledger.commits,
             missed: watch.ledger.missed,
             doubled: watch.ledger.doubled,
             equalsFetch: try watch.equalsFetch(),
             residentBytesAtStart: start,
-            residentBytesPeak: try memory.peak()
+            residentBytesPeak: peak
         )
         StandardOutput.line(json ? result.json.text : summary.text(result))
         try await container.close()

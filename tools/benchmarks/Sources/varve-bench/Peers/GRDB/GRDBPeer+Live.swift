@@ -107,6 +107,22 @@ extension GRDBPeer: LongListPeer {
     }
 }
 
+extension GRDBPeer {
+    /// SQLite's `LIKE` knows the case of ASCII letters only, which is all that the notes have.
+    func count(notesWith text: String, ignoringCase: Bool) throws -> Int {
+        let test = ignoringCase ? "note LIKE ?" : "instr(note, ?) > 0"
+        let sql = "SELECT COUNT(*) FROM item WHERE \(test)"
+        let argument = ignoringCase ? "%\(text)%" : text
+        return try pool.read { try Int.fetchOne($0, sql: sql, arguments: [argument]) ?? 0 }
+    }
+
+    func firstByCountAndNote(limit: Int) throws -> [Double] {
+        let columns = ItemRecord.Columns.self
+        let request = ItemRecord.order(columns.count.desc, columns.note).limit(limit)
+        return try pool.read { try request.fetchAll($0).map(\.timestamp) }
+    }
+}
+
 /// When the last commit was made.
 private final class CommitClock: TransactionObserver, Sendable {
     private let last = Mutex(ContinuousClock.now)

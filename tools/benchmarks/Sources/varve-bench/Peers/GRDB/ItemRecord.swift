@@ -17,6 +17,7 @@ struct ItemRecord: FetchableRecord, PersistableRecord {
         static let id = Column("id")
         static let timestamp = Column("timestamp")
         static let count = Column("count")
+        static let note = Column("note")
     }
 
     init(_ item: Item) {

@@ -56,4 +56,13 @@ extension VarveObjectPeer: LongListPeer {
     func timestamp(at position: Int, in list: BatchedResults<StoredItem>) throws -> Double {
         list[position].timestamp
     }
+
+    func count(notesWith text: String, ignoringCase: Bool) throws -> Int {
+        try context.count(StoredItem.where { $0.note.contains(text, ignoringCase: ignoringCase) })
+    }
+
+    func firstByCountAndNote(limit: Int) throws -> [Double] {
+        let request = StoredItem.all.sorted { [$0.count.descending, $0.note.ascending] }
+        return try context.select(request.limit(limit)) { $0.timestamp }
+    }
 }

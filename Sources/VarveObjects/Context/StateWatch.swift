@@ -1,0 +1,236 @@
+// What observers were told that is no value of a row: whether an object is deleted or has edits,
+// whether a context has some, and which members a list had.
+//
+// Invariants
+// - Only what somebody asked for is compared, and only where nothing is half done: at the end of an
+//   edit, a save, a merge, a rollback.
+// - Observers are told when it is so. What they do is compared again, until nothing differs.
+
+import Observation
+import VarveBase
+import VarveRecords
+
+/// Stands for a state of an object where a slot stands for a property.
+enum StateSlot: Int {
+    case isDeleted = -1
+    case hasChanges = -2
+}
+
+final class StateWatch {
+    fileprivate struct Watched {
+        weak var object: (any ManagedObject)?
+        var isDeleted: Bool
+        var hasChanges: Bool
+
+        init(_ object: any ManagedObject) {
+            self.object = object
+            isDeleted = object.storage.isDeleted
+            hasChanges = object.storage.hasChanges
+        }
+    }
+
+    fileprivate let registrar = ObservationRegistrar()
+    /// What was told last of the context; nil: nobody asked.
+    fileprivate var hasChanges: Bool?
+    fileprivate var objects: [ObjectID: Watched] = [:]
+    /// To-many relationships that were read, by owner.
+    fileprivate var lists: [ObjectID: Set<Int>] = [:]
+    /// So many entries may be those of objects that ended.
+    private var pruneAt = 64
+
+    fileprivate func prune(_ isLiving: (ObjectID) -> Bool) {
+        guard objects.count + lists.count > pruneAt else { return }
+        objects = objects.filter { $0.value.object != nil }
+        lists = lists.filter { isLiving($0.key) }
+        pruneAt = max(64, 2 * (objects.count + lists.count))
+    }
+}
+
+extension ManagedObject {
+    /// Notes that somebody asked for a state.
+    func trackState(_ keyPath: @autoclosure () -> KeyPath<Self, Bool>, _ state: StateSlot) {
+        guard storage.core.observes, let context = storage.core.context,
+            !storage.state.contains(.invalid)
+        else { return }
+        track(keyPath(), state.rawValue)
+        context.watchState(of: self)
+    }
+
+    /// Notes that somebody read a property that is not stored. For accessors only.
+    /// - Parameter keyPath: the property.
+    public func accessTransient<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>) {
+        guard storage.core.observes else { return }
+        observation.registrar.access(self, keyPath: keyPath())
+    }
+
+    /// Tells observers that a property that is not stored is about to change. For accessors only.
+    /// - Parameter keyPath: the property.
+    public func willChangeTransient<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>) {
+        storage.observation?.registrar.willSet(self, keyPath: keyPath())
+    }
+
+    /// Tells observers that a property that is not stored has changed. For accessors only.
+    /// - Parameter keyPath: the property.
+    public func didChangeTransient<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>) {
+        storage.observation?.registrar.didSet(self, keyPath: keyPath())
+    }
+}
+
+extension ManagedObjectContext {
+    private var watching: StateWatch {
+        if let watch { return watch }
+        let made = StateWatch()
+        watch = made
+        return made
+    }
+
+    /// Notes that somebody asked whether the context has edits.
+    func trackChanges() {
+        guard core.observes else { return }
+        let watch = watching
+        watch.registrar.access(self, keyPath: \.hasChanges)
+        if watch.hasChanges == nil { watch.hasChanges = hasEdits }
+    }
+
+    fileprivate func watchState(of object: any ManagedObject) {
+        let id = object.storage.object
+        guard watching.objects[id]?.object == nil else { return }
+        watching.objects[id] = StateWatch.Watched(object)
+        watching.prune { registered($0) != nil }
+    }
+
+    /// Notes that a to-many relationship was read, if its owner has observers.
+    func watchList(of owner: any ManagedObject, _ slot: Int) {
+        guard core.observes, owner.storage.observation != nil else { return }
+        if watching.lists[owner.storage.object, default: []].insert(slot).inserted {
+            watching.prune { registered($0) != nil }
+        }
+    }
+
+    // MARK: States
+
+    private var isWhole: Bool {
+        phase == .idle && hookObject == nil && editsUnderWay == 0 && observersTold == 0
+    }
+
+    /// Tells of all states that differ from what was told.
+    /// - Complexity: O(objects that were asked for their state).
+    func announceStates() {
+        guard let watch, isWhole else { return }
+        // An observer that changes states for ever is left to the next edit.
+        for _ in 0..<16 {
+            var isTold = announceChanges(watch)
+            for id in watch.objects.keys.sorted() where announceState(of: id, watch) {
+                isTold = true
+            }
+            if !isTold { return }
+        }
+    }
+
+    /// The same after the edit of one object's attribute. O(1).
+    func announceStates(of object: any ManagedObject) {
+        guard let watch, isWhole else { return }
+        let isTold = announceChanges(watch)
+        if announceState(of: object.storage.object, watch) || isTold { announceStates() }
+    }
+
+    private func announceChanges(_ watch: StateWatch) -> Bool {
+        guard let told = watch.hasChanges, told != hasEdits else { return false }
+        observersTold += 1
+        defer { observersTold -= 1 }
+        watch.hasChanges = hasEdits
+        watch.registrar.willSet(self, keyPath: \.hasChanges)
+        watch.registrar.didSet(self, keyPath: \.hasChanges)
+        return true
+    }
+
+    private func announceState(of id: ObjectID, _ watch: StateWatch) -> Bool {
+        guard let told = watch.objects[id] else { return false }
+        guard let object = told.object, let observation = object.storage.observation else {
+            watch.objects[id] = nil
+            return false
+        }
+        var slots: [Int] = []
+        if told.isDeleted != object.storage.isDeleted { slots.append(StateSlot.isDeleted.rawValue) }
+        if told.hasChanges != object.storage.hasChanges {
+            slots.append(StateSlot.hasChanges.rawValue)
+        }
+        if slots.isEmpty { return false }
+        watch.objects[id] = StateWatch.Watched(object)
+        observation.announce(object, slots, isBefore: true)
+        observation.announce(object, slots, isBefore: false)
+        return true
+    }
+
+    // MARK: Lists
+
+    /// A list that was read, as it was: its members, or how many there were.
+    struct WatchedList {
+        let object: any ManagedObject
+        let slot: Int
+        fileprivate let members: [ObjectID]?
+        fileprivate let count: Int
+    }
+
+    /// The lists that observers read and that a move of the context may change.
+    /// - Parameter changes: what the commits did; nil: nobody knows.
+    /// - Complexity: O(lists that were read x log n).
+    func watchedLists(_ changes: [ObjectChanges]?) -> [WatchedList] {
+        guard let watch, !watch.lists.isEmpty else { return [] }
+        let entities = changes.map { Set($0.map(\.entity)) }
+        var found: [WatchedList] = []
+        for (id, slots) in watch.lists.sorted(by: { $0.key < $1.key }) {
+            guard let object = registered(id), object.storage.observation != nil else {
+                watch.lists[id] = nil
+                continue
+            }
+            if object.storage.isDeleted { continue }
+            for slot in slots.sorted() {
+                guard let relationship = object.storage.model.properties[slot].relationship,
+                    entities?.contains(relationship.memberEntity) ?? true
+                else { continue }
+                let list = object.storage.related?.first { $0.slot == slot }
+                let count =
+                    list == nil ? try? savedCount(of: object, slot: slot, relationship) : nil
+                found.append(
+                    WatchedList(
+                        object: object,
+                        slot: slot,
+                        members: list?.ids,
+                        count: count ?? 0
+                    )
+                )
+            }
+        }
+        return found
+    }
+
+    /// Tells of the lists that are others now. Call it when the context has moved.
+    func announceChanged(_ lists: [WatchedList]) {
+        for list in lists where !list.object.storage.isDeleted {
+            let (object, slot) = (list.object, list.slot)
+            guard let relationship = object.storage.model.properties[slot].relationship else {
+                continue
+            }
+            if let members = list.members {
+                guard let now = try? savedMembers(of: object, slot: slot), now != members else {
+                    continue
+                }
+            } else {
+                guard let now = try? savedCount(of: object, slot: slot, relationship),
+                    now != list.count
+                else { continue }
+            }
+            object.storage.observation?.announce(object, [slot], isBefore: true)
+            object.storage.observation?.announce(object, [slot], isBefore: false)
+        }
+    }
+}
+
+extension RelationshipModel {
+    /// The entity whose rows say who is a member.
+    fileprivate var memberEntity: EntityID {
+        if case .link(let link) = record.storage { return link.entity }
+        return target
+    }
+}
