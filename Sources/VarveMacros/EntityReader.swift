@@ -186,6 +186,7 @@ struct EntityReader {
             }
             """
         )
+        if !properties.isEmpty { members.append(keyPaths) }
         var types: [String] = []
         for type in properties.compactMap(\.ownType) where !types.contains(type) {
             types.append(type)
@@ -202,6 +203,21 @@ struct EntityReader {
             )
         }
         return members
+    }
+
+    /// Which property a key path of Foundation's requests means.
+    private var keyPaths: DeclSyntax {
+        let names = [("id", "id"), ("objectID", "objectID")]
+        let pairs = (names + properties.map { ($0.name, $0.columnName) }).map { property, column in
+            "        \\\(name).\(property): \"\(column)\","
+        }
+        return """
+            \(raw: prefix)static var keyPaths: [PartialKeyPath<\(raw: name)>: String] {
+                [
+            \(raw: pairs.joined(separator: "\n"))
+                ]
+            }
+            """
     }
 
     private func list(_ name: String, of type: String, _ elements: [String]) -> [DeclSyntax] {

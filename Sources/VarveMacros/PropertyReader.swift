@@ -11,7 +11,7 @@ struct PropertyReader {
     private static let reserved: Set<String> = [
         "id", "objectID", "storage", "columns", "context", "entityName", "indexes",
         "uniqueConstraints", "isFault", "isInserted", "isUpdated", "isDeleted", "hasChanges",
-        "readFailure",
+        "readFailure", "keyPaths",
     ]
 
     /// Types that look storable and are not.

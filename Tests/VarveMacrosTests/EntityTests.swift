@@ -94,6 +94,20 @@ import Testing
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
                     }
+
+                    static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.timestamp: "timestamp",
+                            \Item.title: "title",
+                            \Item.serial: "serial",
+                            \Item.note: "note",
+                            \Item.code: "code",
+                            \Item.data: "data",
+                            \Item.`default`: "default",
+                        ]
+                    }
                 }
 
                 @available(
@@ -160,6 +174,17 @@ import Testing
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
+                    }
+
+                    static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.tag: "tag",
+                            \Item.tags: "tags",
+                            \Item.rest: "rest",
+                            \Item.parent: "parent",
+                        ]
                     }
                 }
 
@@ -231,6 +256,15 @@ import Testing
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
+                    }
+
+                    static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.first: "first",
+                            \Item.second: "second",
+                        ]
                     }
                 }
 
@@ -411,6 +445,16 @@ import Testing
                     public init(storage: consuming ObjectStorage) {
                         self.storage = storage
                     }
+
+                    public static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.title: "title",
+                            \Item.length: "length",
+                            \Item.hidden: "hidden",
+                        ]
+                    }
                 }
 
                 @available(
@@ -463,6 +507,15 @@ import Testing
 
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
+                    }
+
+                    static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.shade: "shade",
+                            \Item.other: "other",
+                        ]
                     }
 
                     private static func _checkTypes() {

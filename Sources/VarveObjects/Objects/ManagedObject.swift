@@ -27,6 +27,10 @@ where ID == TypedObjectID<Self> {
     static var indexes: [EntityIndex] { get }
     /// Combinations of properties that no two objects may share.
     static var uniqueConstraints: [EntityConstraint] { get }
+    /// The name in `columns` of each stored property, by its key path: for requests that are
+    /// written with Foundation's `#Predicate` and `SortDescriptor`. Without it those are refused.
+    /// `\.id` and `\.objectID` are in it under their own names, if predicates ask about them.
+    static var keyPaths: [PartialKeyPath<Self>: String] { get }
     /// What the library keeps in the object.
     var storage: ObjectStorage { get set }
     /// Makes an object around its storage. Apps call `init(in:)`.
@@ -56,6 +60,8 @@ where ID == TypedObjectID<Self> {
 extension ManagedObject {
     /// Not renamed.
     public static var originalEntityNames: [String] { [] }
+    /// None: Foundation's predicates are refused.
+    public static var keyPaths: [PartialKeyPath<Self>: String] { [:] }
     /// None.
     public static var indexes: [EntityIndex] { [] }
     /// None.

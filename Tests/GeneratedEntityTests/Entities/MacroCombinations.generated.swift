@@ -31,6 +31,14 @@ var a: Int {
     init(storage: consuming ObjectStorage) {
         self.storage = storage
     }
+
+    static var keyPaths: [PartialKeyPath<PlainEntity>: String] {
+        [
+            \PlainEntity.id: "id",
+            \PlainEntity.objectID: "objectID",
+            \PlainEntity.a: "a",
+        ]
+    }
 }
 final class CalledEntity: ManagedObject { 
 var a: Int { 
@@ -54,6 +62,14 @@ var a: Int {
 
     init(storage: consuming ObjectStorage) {
         self.storage = storage
+    }
+
+    static var keyPaths: [PartialKeyPath<CalledEntity>: String] {
+        [
+            \CalledEntity.id: "id",
+            \CalledEntity.objectID: "objectID",
+            \CalledEntity.a: "a",
+        ]
     }
 }
 final class RenamedEntity: ManagedObject { 
@@ -81,6 +97,14 @@ var a: Int {
     init(storage: consuming ObjectStorage) {
         self.storage = storage
     }
+
+    static var keyPaths: [PartialKeyPath<RenamedEntity>: String] {
+        [
+            \RenamedEntity.id: "id",
+            \RenamedEntity.objectID: "objectID",
+            \RenamedEntity.a: "a",
+        ]
+    }
 }
 final class TwiceRenamedEntity: ManagedObject {
     var a: Int {
@@ -106,6 +130,14 @@ final class TwiceRenamedEntity: ManagedObject {
 
     init(storage: consuming ObjectStorage) {
         self.storage = storage
+    }
+
+    static var keyPaths: [PartialKeyPath<TwiceRenamedEntity>: String] {
+        [
+            \TwiceRenamedEntity.id: "id",
+            \TwiceRenamedEntity.objectID: "objectID",
+            \TwiceRenamedEntity.a: "a",
+        ]
     }
 }
 final class EmptyEntity: ManagedObject {
@@ -369,6 +401,38 @@ final class AttributeCombinations: ManagedObject {
         self.storage = storage
     }
 
+    static var keyPaths: [PartialKeyPath<AttributeCombinations>: String] {
+        [
+            \AttributeCombinations.id: "id",
+            \AttributeCombinations.objectID: "objectID",
+            \AttributeCombinations.a1: "a1",
+            \AttributeCombinations.a2: "a2",
+            \AttributeCombinations.a3: "a3",
+            \AttributeCombinations.a4: "a4",
+            \AttributeCombinations.a5: "a5",
+            \AttributeCombinations.a6: "a6",
+            \AttributeCombinations.a7: "a7",
+            \AttributeCombinations.a8: "a8",
+            \AttributeCombinations.a9: "a9",
+            \AttributeCombinations.a10: "a10",
+            \AttributeCombinations.a11: "a11",
+            \AttributeCombinations.a12: "a12",
+            \AttributeCombinations.a13: "a13",
+            \AttributeCombinations.a14: "a14",
+            \AttributeCombinations.a15: "a15",
+            \AttributeCombinations.a16: "a16",
+            \AttributeCombinations.a17: "a17",
+            \AttributeCombinations.a18: "a18",
+            \AttributeCombinations.a19: "a19",
+            \AttributeCombinations.a20: "a20",
+            \AttributeCombinations.a21: "a21",
+            \AttributeCombinations.called: "called",
+            \AttributeCombinations.shade: "shade",
+            \AttributeCombinations.required: "required",
+            \AttributeCombinations.optionalShade: "optionalShade",
+        ]
+    }
+
     private static func _checkTypes() {
         _requireStorable(Shade.self)
     }
@@ -458,6 +522,18 @@ final class KeyCombinations: ManagedObject {
         self.storage = storage
     }
 
+    static var keyPaths: [PartialKeyPath<KeyCombinations>: String] {
+        [
+            \KeyCombinations.id: "id",
+            \KeyCombinations.objectID: "objectID",
+            \KeyCombinations.a: "a",
+            \KeyCombinations.b: "b",
+            \KeyCombinations.c: "c",
+            \KeyCombinations.shade: "shade",
+            \KeyCombinations.link: "link",
+        ]
+    }
+
     private static func _checkTypes() {
         _requireStorable(Shade.self)
     }
@@ -521,6 +597,17 @@ public final class PublicCombination: ManagedObject {
     public init(storage: consuming ObjectStorage) {
         self.storage = storage
     }
+
+    public static var keyPaths: [PartialKeyPath<PublicCombination>: String] {
+        [
+            \PublicCombination.id: "id",
+            \PublicCombination.objectID: "objectID",
+            \PublicCombination.a: "a",
+            \PublicCombination.kept: "kept",
+            \PublicCombination.parts: "parts",
+            \PublicCombination.hidden: "hidden",
+        ]
+    }
 }
 
 package final class PackageCombination: ManagedObject {
@@ -556,6 +643,15 @@ package final class PackageCombination: ManagedObject {
 
     package init(storage: consuming ObjectStorage) {
         self.storage = storage
+    }
+
+    package static var keyPaths: [PartialKeyPath<PackageCombination>: String] {
+        [
+            \PackageCombination.id: "id",
+            \PackageCombination.objectID: "objectID",
+            \PackageCombination.a: "a",
+            \PackageCombination.b: "b",
+        ]
     }
 }
 
@@ -609,6 +705,17 @@ enum Space {
 
         init(storage: consuming ObjectStorage) {
             self.storage = storage
+        }
+
+        static var keyPaths: [PartialKeyPath<Inner>: String] {
+            [
+                \Inner.id: "id",
+                \Inner.objectID: "objectID",
+                \Inner.tint: "tint",
+                \Inner.other: "other",
+                \Inner.parent: "parent",
+                \Inner.children: "children",
+            ]
         }
 
         private static func _checkTypes() {

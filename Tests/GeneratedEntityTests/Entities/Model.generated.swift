@@ -122,6 +122,22 @@ final class Item: ManagedObject {
         self.storage = storage
     }
 
+    static var keyPaths: [PartialKeyPath<Item>: String] {
+        [
+            \Item.id: "id",
+            \Item.objectID: "objectID",
+            \Item.timestamp: "timestamp",
+            \Item.title: "title",
+            \Item.priority: "priority",
+            \Item.serial: "serial",
+            \Item.`default`: "default",
+            \Item.secret: "secret",
+            \Item.code: "code",
+            \Item.picture: "picture",
+            \Item.tags: "tags",
+        ]
+    }
+
     private static func _checkTypes() {
         _requireStorable(Priority.self)
     }
@@ -163,6 +179,15 @@ final class Picture: ManagedObject {
 
     init(storage: consuming ObjectStorage) {
         self.storage = storage
+    }
+
+    static var keyPaths: [PartialKeyPath<Picture>: String] {
+        [
+            \Picture.id: "id",
+            \Picture.objectID: "objectID",
+            \Picture.data: "data",
+            \Picture.item: "item",
+        ]
     }
 }
 
@@ -209,6 +234,17 @@ final class Tag: ManagedObject {
 
     init(storage: consuming ObjectStorage) {
         self.storage = storage
+    }
+
+    static var keyPaths: [PartialKeyPath<Tag>: String] {
+        [
+            \Tag.id: "id",
+            \Tag.objectID: "objectID",
+            \Tag.name: "name",
+            \Tag.items: "items",
+            \Tag.parent: "parent",
+            \Tag.children: "children",
+        ]
     }
 
     private static func _checkKeyPaths() {

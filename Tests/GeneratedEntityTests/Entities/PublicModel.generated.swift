@@ -90,6 +90,19 @@ public final class PublicNote: ManagedObject {
         self.storage = storage
     }
 
+    public static var keyPaths: [PartialKeyPath<PublicNote>: String] {
+        [
+            \PublicNote.id: "id",
+            \PublicNote.objectID: "objectID",
+            \PublicNote.text: "text",
+            \PublicNote.revision: "revision",
+            \PublicNote.isHidden: "isHidden",
+            \PublicNote.secret: "secret",
+            \PublicNote.parent: "parent",
+            \PublicNote.replies: "replies",
+        ]
+    }
+
     private static func _checkKeyPaths() {
         _ = \PublicNote.replies as AnyKeyPath
     }

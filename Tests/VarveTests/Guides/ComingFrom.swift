@@ -38,6 +38,15 @@ import VarveTesting
         // End.
         #expect(notes.isEmpty)
         #expect(try context.count(Note.all) == 1)
+
+        // Shown in ComingFromSwiftData: predicate
+        let old = try FetchDescriptor(
+            predicate: #Predicate<Note> { !$0.isPinned && $0.title.contains("ea") },
+            sortBy: [SortDescriptor(\Note.changed, order: .reverse)]
+        )
+        let found = try context.fetch(old)
+        // End.
+        #expect(found.map(\.title) == ["Bread"])
     }
 
     @Test("What reads and writes of GRDB become") func grdb() async throws {
