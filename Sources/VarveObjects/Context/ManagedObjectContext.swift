@@ -57,7 +57,8 @@ public final class ManagedObjectContext: Observable {
     var keptValues: [ObjectID: KeptValues] = [:]
     /// The commit that a save leaves, while it settles.
     @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
-    /// Grows whenever all edits are given up: an edit under way, whose observer did that, sees it.
+    /// Grows whenever all edits end, given up or saved: an edit under way, whose observer did that,
+    /// sees it.
     var withdrawals = 0
     /// Observers that are being told, one inside another. They see edits, merges and saves half
     /// done: an index need not agree with a list then.
@@ -127,6 +128,17 @@ public final class ManagedObjectContext: Observable {
         let snapshot = try newestSnapshot()
         self.snapshot = snapshot
         return snapshot
+    }
+
+    /// The snapshot that answers a request. Delete rules run first if it looks at unsaved edits: an
+    /// observer of what they do may save, and then the context reads another commit.
+    func snapshot<Entity>(
+        for request: FetchDescriptor<Entity>
+    ) throws(StoreError) -> RecordSnapshot {
+        let snapshot = try currentSnapshot()
+        if !request.includesPendingChanges || deletesToProcess.isEmpty { return snapshot }
+        processPendingDeletions()
+        return try currentSnapshot()
     }
 
     /// The newest commit, held by this context.
@@ -285,7 +297,7 @@ public final class ManagedObjectContext: Observable {
         object.storage.edits = ObjectEdits(values: model.makeInsertValues())
         core.registry.insert(object, id, entity: model.number, token: object.storage.token)
         noteChanged(object, id)
-        announceStates()
+        announceStates(of: object)
     }
 
     /// Keeps an object until the next save, rollback or reset.

@@ -21,17 +21,30 @@ final class StateWatch {
         weak var object: (any ManagedObject)?
         var isDeleted: Bool
         var hasChanges: Bool
+        /// Somebody saw another state, in the middle of something: what is now must be told.
+        var isDoubtful = false
 
         init(_ object: any ManagedObject) {
             self.object = object
             isDeleted = object.storage.isDeleted
             hasChanges = object.storage.hasChanges
         }
+
+        /// Whether there is something to tell, or nobody left to tell it.
+        var isOld: Bool {
+            guard let object, object.storage.observation != nil else { return true }
+            return isDoubtful || isDeleted != object.storage.isDeleted
+                || hasChanges != object.storage.hasChanges
+        }
     }
 
     fileprivate let registrar = ObservationRegistrar()
     /// What was told last of the context; nil: nobody asked.
     fileprivate var hasChanges: Bool?
+    /// Somebody saw another one, in the middle of something.
+    fileprivate var isDoubtful = false
+    /// Something changed where nothing could be told: the next time looks at all.
+    fileprivate var isBehind = false
     fileprivate var objects: [ObjectID: Watched] = [:]
     /// To-many relationships that were read, by owner.
     fileprivate var lists: [ObjectID: Set<Int>] = [:]
@@ -90,11 +103,16 @@ extension ManagedObjectContext {
         let watch = watching
         watch.registrar.access(self, keyPath: \.hasChanges)
         if watch.hasChanges == nil { watch.hasChanges = hasEdits }
+        if watch.hasChanges != hasEdits { watch.isDoubtful = true }
     }
 
     fileprivate func watchState(of object: any ManagedObject) {
         let id = object.storage.object
-        guard watching.objects[id]?.object == nil else { return }
+        // After a reset another object has that ID.
+        if let known = watching.objects[id], known.object === object {
+            if known.isOld { watching.objects[id]?.isDoubtful = true }
+            return
+        }
         watching.objects[id] = StateWatch.Watched(object)
         watching.prune { registered($0) != nil }
     }
@@ -116,29 +134,38 @@ extension ManagedObjectContext {
     /// Tells of all states that differ from what was told.
     /// - Complexity: O(objects that were asked for their state).
     func announceStates() {
-        guard let watch, isWhole else { return }
+        guard let watch else { return }
+        guard isWhole else {
+            watch.isBehind = true
+            return
+        }
         // An observer that changes states for ever is left to the next edit.
         for _ in 0..<16 {
+            watch.isBehind = false
             var isTold = announceChanges(watch)
-            for id in watch.objects.keys.sorted() where announceState(of: id, watch) {
-                isTold = true
-            }
-            if !isTold { return }
+            let old = watch.objects.filter { $0.value.isOld }.keys.sorted()
+            for id in old where announceState(of: id, watch) { isTold = true }
+            if !isTold, !watch.isBehind { return }
         }
     }
 
-    /// The same after the edit of one object's attribute. O(1).
+    /// The same after an edit that changes the state of one object only. O(1), unless an observer
+    /// has edited others meanwhile.
     func announceStates(of object: any ManagedObject) {
-        guard let watch, isWhole else { return }
+        guard let watch else { return }
+        guard isWhole, !watch.isBehind else { return announceStates() }
         let isTold = announceChanges(watch)
         if announceState(of: object.storage.object, watch) || isTold { announceStates() }
     }
 
     private func announceChanges(_ watch: StateWatch) -> Bool {
-        guard let told = watch.hasChanges, told != hasEdits else { return false }
+        guard let told = watch.hasChanges, told != hasEdits || watch.isDoubtful else {
+            return false
+        }
         observersTold += 1
         defer { observersTold -= 1 }
         watch.hasChanges = hasEdits
+        watch.isDoubtful = false
         watch.registrar.willSet(self, keyPath: \.hasChanges)
         watch.registrar.didSet(self, keyPath: \.hasChanges)
         return true
@@ -151,8 +178,10 @@ extension ManagedObjectContext {
             return false
         }
         var slots: [Int] = []
-        if told.isDeleted != object.storage.isDeleted { slots.append(StateSlot.isDeleted.rawValue) }
-        if told.hasChanges != object.storage.hasChanges {
+        if told.isDoubtful || told.isDeleted != object.storage.isDeleted {
+            slots.append(StateSlot.isDeleted.rawValue)
+        }
+        if told.isDoubtful || told.hasChanges != object.storage.hasChanges {
             slots.append(StateSlot.hasChanges.rawValue)
         }
         if slots.isEmpty { return false }

@@ -32,6 +32,7 @@ extension ManagedObjectContext {
         // The edits stay where they are: `didTurnIntoFault` sees them, and may add to them.
         turnIntoFault(object)
         do throws(StoreError) { try fill(object) } catch { note(error, object) }
+        announceStates()
     }
 
     /// Moves the context to the newest commit, then turns every unchanged object back into a fault.
@@ -42,6 +43,7 @@ extension ManagedObjectContext {
         for object in livingObjects where object.storage.isSettled {
             turnIntoFault(object)
         }
+        announceStates()
     }
 
     /// Drops all unsaved edits: new objects become invalid, changed ones get their last values
@@ -65,6 +67,11 @@ extension ManagedObjectContext {
         }
         withdrawals += 1
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
+        // What these edited meanwhile goes too. Its observers are told when it has gone.
+        let known = Set(told.map { $0.storage.object })
+        let late = objects.filter { !known.contains($0.storage.object) }
+        let lateLists = toManyEdits.keys.filter { !lists.contains($0) }
+            .sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
         for object in objects {
             object.storage.edits = nil
             if object.isInserted {
@@ -86,6 +93,15 @@ extension ManagedObjectContext {
             owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
         }
         for object in told { object.storage.observation?.announce(object, nil, isBefore: false) }
+        for key in lateLists {
+            guard let owner = registered(key.owner) else { continue }
+            owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
+            owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
+        }
+        for object in late {
+            object.storage.observation?.announce(object, nil, isBefore: true)
+            object.storage.observation?.announce(object, nil, isBefore: false)
+        }
         return told + objects
     }
 

@@ -161,7 +161,7 @@ extension ManagedObjectContext {
         _ request: FetchDescriptor<Entity>,
         _ definition: PropertyDefinition
     ) throws -> (RequestPlan<Entity>, RecordSnapshot, ColumnID) {
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: request)
         let plan = try RequestPlan(request, in: self)
         guard definition.slot >= 0, let column = plan.model.properties[definition.slot].column
         else {

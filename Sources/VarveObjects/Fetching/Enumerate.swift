@@ -47,7 +47,14 @@ public struct ObjectStream<Entity: ManagedObject>: AsyncSequence {
                     try results.load(place..<end)
                 }
                 defer { place += 1 }
-                if context.commit == commit { return results[place] }
+                if context.commit == commit {
+                    let object = results[place]
+                    // Deleted since, or an insertion that was rolled back.
+                    if object.storage.isDeleted || object.storage.state.contains(.invalid) {
+                        continue
+                    }
+                    return object
+                }
                 // The context has moved on since: the object may be gone.
                 if let object = try context.existingObject(with: results.id(at: place)) {
                     return object
@@ -100,7 +107,7 @@ extension ManagedObjectContext {
     {
         for _ in 0..<3 {
             try Task.checkCancellation()
-            let snapshot = try currentSnapshot()
+            let snapshot = try snapshot(for: request)
             let plan = try RequestPlan(request, in: self)
             if touchesPending(plan) { break }
             let ids = try await container.ids(

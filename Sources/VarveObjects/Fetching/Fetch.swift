@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         _ descriptor: FetchDescriptor<Entity>
     ) throws -> FoundObjects<Entity> {
         // 1. pin: the context's snapshot; a read never sees two commits.
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         // 2. plan: names become numbers, the request is checked.
         let plan = try RequestPlan(descriptor, in: self)
         // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
         guard size > 0 else {
             throw StoreError(.invalidRequest, "a batch must have at least one row")
         }
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         return BatchedResults(
             store: BatchStore(
@@ -99,7 +99,7 @@ extension ManagedObjectContext {
         _ descriptor: FetchDescriptor<Entity>
     ) throws -> FetchPage<Entity> {
         let objects = try fetch(descriptor)
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         func cursor(_ object: Entity?) throws -> FetchCursor? {
             guard let object else { return nil }
@@ -118,7 +118,7 @@ extension ManagedObjectContext {
 
     /// The IDs that a request asks for. Makes no objects and keeps no rows.
     public func fetchIDs<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity.ID] {
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         let (store, entity) = (container.identity, plan.model.record.id)
         return try orderedIDs(plan, snapshot).map {
@@ -129,7 +129,7 @@ extension ManagedObjectContext {
     /// How many objects `fetch` would return, limit and offset included. Makes no objects.
     /// - Complexity: O(log n) without filter or with one that an index answers.
     public func count<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> Int {
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         if touchesPending(plan) { return try orderedIDs(plan, snapshot).count }
         return try container.translating { () throws(RecordError) in
@@ -149,7 +149,7 @@ extension ManagedObjectContext {
         _ descriptor: FetchDescriptor<Entity>,
         isMeasured: Bool = false
     ) throws -> String {
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         var text = try container.translating { () throws(RecordError) in
             try snapshot.explain(plan.query)

@@ -15,6 +15,7 @@ extension ManagedObjectContext {
     /// - Complexity: O(log n) with an index that answers the filter, else until the first match.
     /// - Throws: what `fetch` throws.
     public func exists<Entity>(_ request: FetchDescriptor<Entity>) throws -> Bool {
+        let snapshot = try snapshot(for: request)
         if request.limit == 0 {
             _ = try RequestPlan(request, in: self)
             return false
@@ -25,7 +26,6 @@ extension ManagedObjectContext {
         if request.offset == 0, request.afterCursor == nil, request.beforeCursor == nil {
             first = first.sorted { _ in [] }
         }
-        let snapshot = try currentSnapshot()
         return try !orderedIDs(RequestPlan(first, in: self), snapshot).isEmpty
     }
 
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
         _ paths: [PropertyPath],
         _ body: ([StoredValue]) throws -> Bool
     ) throws {
-        let snapshot = try currentSnapshot()
+        let snapshot = try snapshot(for: request)
         let plan = try RequestPlan(request, in: self)
         let projection = try container.translating { () throws(RecordError) in
             try RecordProjection(paths, entity: plan.model.record, schema: snapshot.schema)

@@ -189,8 +189,9 @@ extension ManagedObjectContext: GraphState {
         editsUnderWay += 1
         do throws(StoreError) { try apply(intent) } catch { failure = error }
         editsUnderWay -= 1
+        defer { announceStates() }
         guard withdrawals == before || has(.editsOutliveARollback) else {
-            // An observer rolled back, or reset the context, in the middle: nothing of it stays.
+            // An observer rolled back, reset or saved in the middle: nothing of it stays an edit.
             replay()
             return
         }
@@ -207,7 +208,6 @@ extension ManagedObjectContext: GraphState {
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
-        announceStates()
     }
 
     /// Several edits that an app made with one call. What they have come to is asked at the end:
@@ -279,6 +279,15 @@ extension ManagedObjectContext: GraphState {
     /// intents were taken out.
     func replay() {
         let watched = watchedRelationships()
+        // Observers are told on the way. One that rolls back, resets or saves ends what was laid by
+        // then, and what is left of the journal is laid again.
+        while !layJournal() {}
+        announce(watched)
+        forgetIfNothingIsLeft()
+    }
+
+    /// False: all edits ended meanwhile.
+    private func layJournal() -> Bool {
         for (id, object) in changed.sorted(by: { $0.key < $1.key }) {
             withdrawGraphEdits(of: object, id)
         }
@@ -287,13 +296,17 @@ extension ManagedObjectContext: GraphState {
         looseLists = [:]
         lostTargets = []
         forgetDoomed()
+        let before = withdrawals
+        // An observer's edit that is none must not find that nothing is left.
+        editsUnderWay += 1
+        defer { editsUnderWay -= 1 }
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
             do throws(StoreError) { try apply(intent) } catch { note(error, nil) }
+            if withdrawals != before, !has(.editsOutliveARollback) { return false }
         }
         for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
-        announce(watched)
-        forgetIfNothingIsLeft()
+        return true
     }
 
     /// Takes out of an object what the journal put there.

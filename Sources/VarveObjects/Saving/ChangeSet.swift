@@ -28,7 +28,8 @@ extension ManagedObjectContext {
         guard phase == .idle, hookObject == nil else {
             throw StoreError(
                 .reentrantSave,
-                "save was called inside a save or a hook of the same context",
+                "save was called inside a save or a hook of the same context, or by an observer "
+                    + "while the cascade of a deletion is found",
                 place: .init(store: container.place),
                 suggestion: "Edit only: what willSave changes is saved with the rest; what didSave "
                     + "changes belongs to the next save, which begins when this one has returned."

@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         }
         forgetRefusals(of: object.storage.object)
         if mark(object) { deletesToProcess.append(object.storage.object) }
-        announceStates()
+        announceStates(of: object)
     }
 
     /// Marks an object; false: its row cannot be read, so it is not deleted.
@@ -67,7 +67,9 @@ extension ManagedObjectContext {
     }
 
     func processPendingDeletions() {
-        guard hookObject == nil else { return }
+        guard hookObject == nil, !deletesToProcess.isEmpty else { return }
+        // New objects end, and what a hook kept is as it was.
+        defer { announceStates() }
         while !deletesToProcess.isEmpty {
             let batch = deletesToProcess
             deletesToProcess = []
@@ -94,8 +96,9 @@ extension ManagedObjectContext {
             let object = queue[next]
             next += 1
             hookObject = object
+            // Observers of what a cascade marks run here too: a save would write half of it.
+            defer { hookObject = nil }
             object.prepareForDeletion()
-            hookObject = nil
             for target in cascade(of: object)
             where target.storage.state.isDisjoint(with: [.deleted, .gone, .invalid]) {
                 if mark(target) { queue.append(target) }
@@ -130,7 +133,10 @@ extension ManagedObjectContext {
         deletionsEnded = deletions.count
         for id in deletions.dropFirst(ended) {
             guard doomed[id] != nil, let object = changed[id] else { continue }
+            let observation = object.storage.edits == nil ? nil : object.storage.observation
+            observation?.announce(object, nil, isBefore: true)
             dropAttributes(of: object)
+            observation?.announce(object, nil, isBefore: false)
             if object.isInserted { phantoms.insert(id) }
         }
         if phantoms.isEmpty { return }

@@ -18,6 +18,7 @@ extension ManagedObjectContext {
         _ plan: SavePlan,
         _ commit: CommitNumber?
     ) throws(StoreError) {
+        let lists = shownLists()
         var written = endEdits(of: changes, plan)
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
@@ -25,6 +26,8 @@ extension ManagedObjectContext {
             has(.editsOutliveTheirDelete)
             ? changed.filter { $0.value.storage.state.contains([.gone, .updated]) } : [:]
         forgetJournal()
+        // An edit under way, whose observer saves, is in the commit: nothing of it may stay.
+        withdrawals += 1
         pendingBlobs = [:]
         refusals = []
         lastPlaces = [:]
@@ -39,7 +42,10 @@ extension ManagedObjectContext {
             let saved = written.map { $0.storage.edits?.values ?? [] }
             move(to: newest, except: own)
             let mayBeGone = plan.graph != nil || newest.number != commit
-            waiting = dropOldRows(of: &written, saved, newest, mayBeGone)
+            // Others' values come with the new rows only if others saved.
+            let isAlone = leaving?.number.rawValue.addingReportingOverflow(1).partialValue
+            let tells = core.observes && isAlone != newest.number.rawValue
+            waiting = dropOldRows(of: &written, saved, newest, mayBeGone, tells)
         } catch {
             failure = error
             forgetRows(of: &written)
@@ -60,6 +66,57 @@ extension ManagedObjectContext {
         waiting = waiting.filter { registered($0.id) != nil }
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
+        announceOthers(lists)
+    }
+
+    // MARK: What observers see
+
+    private typealias ShownList = (owner: any ManagedObject, slot: Int, members: [ObjectID])
+
+    /// The edited lists that observers may have read, as they show.
+    private func shownLists() -> [ShownList] {
+        guard core.observes else { return [] }
+        let keys = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
+        return keys.compactMap { key in
+            guard let owner = registered(key.owner), owner.storage.observation != nil,
+                let members = try? members(of: owner, slot: key.slot)
+            else { return nil }
+            return (owner, key.slot, members)
+        }
+    }
+
+    /// A policy may have given edits of lists up, or a member may have another one's place.
+    private func announceOthers(_ lists: [ShownList]) {
+        for (owner, slot, members) in lists where !owner.storage.isDeleted {
+            guard let now = try? self.members(of: owner, slot: slot), now != members else {
+                continue
+            }
+            owner.storage.observation?.announce(owner, [slot], isBefore: true)
+            owner.storage.observation?.announce(owner, [slot], isBefore: false)
+        }
+    }
+
+    /// What an observed object showed before its save.
+    private struct ShownValues {
+        let row: CachedRow?
+        let edits: [StoredValue?]
+
+        /// The slots in which another row shows something else.
+        func others(_ object: any ManagedObject, _ new: CachedRow) -> [Int] {
+            let model = object.storage.model
+            return model.properties.indices.filter { slot in
+                guard let column = model.properties[slot].column,
+                    object.storage.edits?.values[slot] == nil
+                else { return false }
+                if new.isOutside(column) { return true }
+                var before = edits.indices.contains(slot) ? edits[slot] : nil
+                if before == nil, let row, !row.isOutside(column) {
+                    before = try? row.value(column)
+                }
+                guard let before, let after = try? new.value(column) else { return true }
+                return !before.isSame(as: after)
+            }
+        }
     }
 
     /// What each object is from here on. Returns those whose row was written.
@@ -104,7 +161,7 @@ extension ManagedObjectContext {
         plan.graph?.isDoomed(object.storage.object) ?? false
     }
 
-    private typealias Waiting = (id: ObjectID, model: EntityModel)
+    private typealias Waiting = (id: ObjectID, model: EntityModel, shown: ShownValues?)
 
     /// Saved objects are faults of the new commit until their rows are read. One that others
     /// deleted since keeps its last values. Returns those that had values in memory.
@@ -112,7 +169,8 @@ extension ManagedObjectContext {
         of written: inout [any ManagedObject],
         _ saved: [[StoredValue?]],
         _ newest: RecordSnapshot,
-        _ mayBeGone: Bool
+        _ mayBeGone: Bool,
+        _ tells: Bool
     ) -> [Waiting] {
         var waiting: [Waiting] = []
         for (object, values) in zip(written, saved) {
@@ -128,6 +186,10 @@ extension ManagedObjectContext {
                 object.storage.state.insert(.gone)
                 continue
             }
+            var shown: ShownValues?
+            if tells, object.storage.observation != nil {
+                shown = ShownValues(row: object.storage.row, edits: values)
+            }
             if let row = object.storage.row {
                 object.storage.row = nil
                 container.store.rowCache.unpin(row)
@@ -136,7 +198,7 @@ extension ManagedObjectContext {
                 continue
             }
             if !isEdited { object.storage.edits = nil }
-            waiting.append((id, model))
+            waiting.append((id, model, shown))
         }
         written = []
         return waiting
@@ -163,7 +225,11 @@ extension ManagedObjectContext {
         _ newest: RecordSnapshot
     ) throws(StoreError) {
         var alive: [EntityID: [ObjectID]] = [:]
-        for (id, model) in waiting { alive[model.record.id, default: []].append(id) }
+        var shown: [ObjectID: ShownValues] = [:]
+        for (id, model, values) in waiting {
+            alive[model.record.id, default: []].append(id)
+            shown[id] = values
+        }
         for (entity, ids) in alive.sorted(by: { $0.key < $1.key }) {
             do throws(StoreError) {
                 let rows = try container.translating { () throws(RecordError) in
@@ -175,7 +241,11 @@ extension ManagedObjectContext {
                         container.store.rowCache.unpin(row)
                         continue
                     }
+                    let slots = shown[id]?.others(object, row) ?? []
                     replaceRow(row, of: object)
+                    if slots.isEmpty { continue }
+                    object.storage.observation?.announce(object, slots, isBefore: true)
+                    object.storage.observation?.announce(object, slots, isBefore: false)
                 }
             } catch {
                 throw error.afterCommit
