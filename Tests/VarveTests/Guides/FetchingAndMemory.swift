@@ -79,9 +79,10 @@ import Varve
         #expect(pairs.map(\.1) == ["Soup", "Bread", "Buns"] && isAnyPinned)
 
         // Shown in FetchingAndMemory: groups
-        let groups = try context.select(Note.all, groupedBy: { $0.notebook.name.optional }) {
-            note, group in (group.count, note.changed.max)
-        }
+        let groups = try context.select(
+            Note.all,
+            groupedBy: { $0.notebook.name.optional }
+        ) { note, group in (group.count, note.changed.max) }
         for group in groups { print(group.key ?? "loose", group.values.0) }
         // End.
         #expect(groups.map(\.key) == [nil, "Kitchen"] && groups.map(\.values.0) == [1, 2])
