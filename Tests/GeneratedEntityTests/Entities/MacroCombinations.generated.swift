@@ -359,9 +359,66 @@ final class AttributeCombinations: ManagedObject {
             setStoredValue(newValue, Self.columns.optionalShade, \.optionalShade)
         }
     }
-    var transient = 1
-    var transientCalled: [String] = []
-    var transientOptional: Data?
+    var transient {
+        get {
+            accessTransient(\.transient)
+            return _transient
+        }
+        set {
+            willChangeTransient(\.transient)
+            _transient = newValue
+            didChangeTransient(\.transient)
+        }
+        _modify {
+            willChangeTransient(\.transient)
+            defer {
+                didChangeTransient(\.transient)
+            }
+            yield &_transient
+        }
+    }
+
+    private var _transient = 1
+    var transientCalled: [String] {
+        get {
+            accessTransient(\.transientCalled)
+            return _transientCalled
+        }
+        set {
+            willChangeTransient(\.transientCalled)
+            _transientCalled = newValue
+            didChangeTransient(\.transientCalled)
+        }
+        _modify {
+            willChangeTransient(\.transientCalled)
+            defer {
+                didChangeTransient(\.transientCalled)
+            }
+            yield &_transientCalled
+        }
+    }
+
+    private var _transientCalled: [String] = []
+    var transientOptional: Data? {
+        get {
+            accessTransient(\.transientOptional)
+            return _transientOptional
+        }
+        set {
+            willChangeTransient(\.transientOptional)
+            _transientOptional = newValue
+            didChangeTransient(\.transientOptional)
+        }
+        _modify {
+            willChangeTransient(\.transientOptional)
+            defer {
+                didChangeTransient(\.transientOptional)
+            }
+            yield &_transientOptional
+        }
+    }
+
+    private var _transientOptional: Data?
 
     static let entityName = "AttributeCombinations"
 
