@@ -359,26 +359,7 @@ final class AttributeCombinations: ManagedObject {
             setStoredValue(newValue, Self.columns.optionalShade, \.optionalShade)
         }
     }
-    var transient {
-        get {
-            accessTransient(\.transient)
-            return _transient
-        }
-        set {
-            willChangeTransient(\.transient)
-            _transient = newValue
-            didChangeTransient(\.transient)
-        }
-        _modify {
-            willChangeTransient(\.transient)
-            defer {
-                didChangeTransient(\.transient)
-            }
-            yield &_transient
-        }
-    }
-
-    private var _transient = 1
+    var transient = 1
     var transientCalled: [String] {
         get {
             accessTransient(\.transientCalled)

@@ -77,26 +77,7 @@ final class Item: ManagedObject {
             storedValue(Self.columns.tags, \.tags)
         }
     }
-    var isExpanded {
-        get {
-            accessTransient(\.isExpanded)
-            return _isExpanded
-        }
-        set {
-            willChangeTransient(\.isExpanded)
-            _isExpanded = newValue
-            didChangeTransient(\.isExpanded)
-        }
-        _modify {
-            willChangeTransient(\.isExpanded)
-            defer {
-                didChangeTransient(\.isExpanded)
-            }
-            yield &_isExpanded
-        }
-    }
-
-    private var _isExpanded = false
+    var isExpanded = false
     static let shared = 3
     var length: Int { title.count }
 

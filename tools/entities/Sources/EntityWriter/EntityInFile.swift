@@ -48,12 +48,16 @@ extension EntityInFile: MemberAttributeMacro {
         providingAttributesFor member: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
-        try EntityMacro.expansion(
+        let attributes = try EntityMacro.expansion(
             of: node,
             attachedTo: declaration,
             providingAttributesFor: member,
             in: context
         )
+        let binding = member.as(VariableDeclSyntax.self)?.bindings.first
+        if binding?.typeAnnotation != nil { return attributes }
+        // Accessors need the property's type, and only a compiler infers it.
+        return attributes.filter { $0.attributeName.trimmedDescription != "_ObservedTransient" }
     }
 }
 
