@@ -58,7 +58,8 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var rowsScanned: Int
     /// Index entries that requests walked over.
     public var entriesScanned: Int
-    /// Pages of trees that reads looked into, each time.
+    /// Pages of the file that reads looked into, each time. What was changed since a checkpoint is
+    /// in no page yet, and does not count.
     public var pagesVisited: Int
     /// Pages among them that were not in memory: read from the file and restored.
     public var pagesRestored: Int
