@@ -289,4 +289,110 @@ import VarveObjects
         context.advance()
         #expect(try rows() == shown())
     }
+
+    // MARK: Pages
+
+    /// Goes through a request by pages, from both ends.
+    private func walk<Entity>(
+        _ context: ManagedObjectContext,
+        _ request: FetchDescriptor<Entity>,
+        _ note: String
+    ) throws {
+        let all = try context.fetchIDs(request)
+        var seen: [Entity.ID] = []
+        var page = try context.fetchPage(request.limit(3))
+        while let last = page.last, seen.count <= all.count {
+            seen += page.objects.map(\.id)
+            // A cursor outlives its process.
+            let text = try JSONEncoder().encode(last)
+            let place = try JSONDecoder().decode(FetchCursor.self, from: text)
+            page = try context.fetchPage(request.limit(3).after(place))
+        }
+        #expect(seen == all, "\(note) forward")
+        guard let end = try context.fetchPage(request).last else { return }
+        seen = Array(all.suffix(1))
+        page = try context.fetchPage(request.limit(4).before(end))
+        while let first = page.first, seen.count <= all.count {
+            seen = page.objects.map(\.id) + seen
+            page = try context.fetchPage(request.limit(4).before(first))
+        }
+        #expect(seen == all, "\(note) backward")
+    }
+
+    @Test(arguments: [false, true])
+    func pagesOfOddOrdersAreWhole(edits: Bool) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let numbers: [Double] = [0, -0.0, .nan, .infinity, 1, -.nan, -0.0, 0, .nan, -1, 1e300]
+        func fill(_ context: ManagedObjectContext) {
+            for (place, number) in numbers.enumerated() {
+                let thing = Everything(in: context)
+                (thing.double, thing.float) = (number, Float(number))
+                thing.date = Date(timeIntervalSinceReferenceDate: number * 1e8)
+                thing.optionalInt = place % 3 == 0 ? nil : place % 2
+                thing.string = String(repeating: "x", count: 2_000 + place % 3)
+                thing.required = ""
+                let folder = Folder(in: context)
+                folder.name = "\(place % 2)"
+                let item = Item(in: context)
+                item.number = place % 3
+                item.folder = place % 4 == 0 ? nil : folder
+            }
+        }
+        fill(context)
+        try context.save()
+        if edits {
+            fill(context)
+            for thing in try context.fetch(Everything.all.limit(3)) { thing.double = .nan }
+            context.delete(try context.fetch(Everything.all.limit(1))[0])
+            context.delete(try context.fetch(Folder.all.limit(1))[0])
+        }
+        let orders: [FetchDescriptor<Everything>] = [
+            Everything.all.sorted { [$0.double.ascending] },
+            Everything.all.sorted { [$0.float.descending, $0.optionalInt.ascending] },
+            Everything.all.sorted { [$0.date.year(in: .gmt).descending, $0.string.descending] },
+            Everything.all.sorted { [$0.string.ascending, $0.double.descending] },
+            Everything.where { $0.double == .nan || $0.optionalInt == nil }
+                .sorted { [$0.optionalInt.descending] },
+            Everything.where { $0.date.year(in: .gmt) == nil },
+        ]
+        for (place, order) in orders.enumerated() { try walk(context, order, "order \(place)") }
+        let items: [FetchDescriptor<Item>] = [
+            Item.all.sorted { [$0.folder.name.ascending] },
+            Item.all.sorted { [$0.number.descending, $0.folder.name.descending] },
+            Item.where { $0.number.isIn(1...) || $0.folder.name == "0" }
+                .sorted { [$0.number.ascending] },
+        ]
+        for (place, order) in items.enumerated() { try walk(context, order, "items \(place)") }
+    }
+
+    // MARK: Costs
+
+    /// One edit makes no list of single reads.
+    @Test func anEditCostsNoPassForEachRow() throws {
+        let container = try memory(ContainerOptions(unreferencedRowBytes: 0))
+        try makeItems(2_000, in: container)
+        let context = container.newContext()
+        Item(in: context).title = "new"
+        let titles = try reads(container) { try context.select(Item.all) { $0.title } }
+        #expect(titles.value.count == 2_001 && titles.value.last == "new")
+        #expect(titles.passes <= 4, "\(titles.passes) passes")
+        let sums = try reads(container) {
+            try context.aggregate(Item.all) { column, _ in column.number.sum }
+        }
+        #expect(sums.value == 1_999 * 1_000 && sums.passes <= 4, "\(sums.passes) passes")
+        #expect(try context.exists(Item.where { $0.title == "new" }))
+    }
+
+    @Test func aStreamOfOneHugeBatch() async throws {
+        let container = try memory()
+        try makeItems(10, in: container)
+        let context = container.newContext()
+        var seen = 0
+        for try await item in try context.enumerate(Item.all, batchSize: .max) {
+            seen += 1
+            if seen == 3 { context.delete(item) }
+        }
+        #expect(seen == 10)
+    }
 }

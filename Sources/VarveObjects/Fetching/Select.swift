@@ -37,7 +37,8 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - request: which objects.
     ///   - columns: one attribute or a tuple of them.
-    /// - Complexity: that of `fetchIDs`, and O(rows). Makes no objects and keeps no rows.
+    /// - Complexity: that of `fetchIDs`, and O(rows). Makes no objects and keeps no rows; beside
+    ///   unsaved edits of the entity the rows pass through the row cache.
     /// - Throws: what `fetch` throws; `unreadableValue` where a value is none of the attribute's
     ///   type.
     public func select<Entity, Row>(
@@ -99,11 +100,19 @@ extension ManagedObjectContext {
             let ids = try orderedIDs(plan, snapshot)
             let resolver = OverlayResolver(context: self, snapshot: snapshot)
             try container.translating { () throws(RecordError) in
-                for id in ids {
-                    guard let values = try resolver.values(plan.model.record.id, id) else {
-                        continue
+                let entity = plan.model.record.id
+                for start in stride(from: 0, to: ids.count, by: 1_024) {
+                    let chunk = Array(ids[start..<min(ids.count, start + 1_024)])
+                    // Rows that no edit lies over are read together.
+                    let rows = try snapshot.rows(entity, chunk)
+                    for (id, row) in zip(chunk, rows) {
+                        let isEdited = changed[id] != nil || row == nil
+                        let values =
+                            isEdited
+                            ? try resolver.values(entity, id) : row.map { .row($0, snapshot) }
+                        guard let values else { continue }
+                        if !hand(try projection.values(values, resolver)) { return }
                     }
-                    if !hand(try projection.values(values, resolver)) { return }
                 }
             }
         } else {

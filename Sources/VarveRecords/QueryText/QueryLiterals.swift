@@ -66,8 +66,8 @@ extension QueryParser {
         case .bool:
             if scanner.take(word: "true") { return .bool(true) }
             return scanner.take(word: "false") ? .bool(false) : nil
-        case .float: return number().flatMap { Float($0) }.map { .float($0) }
-        case .double: return number().flatMap { Double($0) }.map { .double($0) }
+        case .float: return number().flatMap { Self.held(Float($0), $0) }.map { .float($0) }
+        case .double: return number().flatMap { Self.held(Double($0), $0) }.map { .double($0) }
         case .decimal:
             return scanner.takeNumber().flatMap { QueryText.decimal($0) }.map { .decimal($0) }
         case .text, .url: return try scanner.takeQuoted().map { .text($0) }
@@ -76,7 +76,7 @@ extension QueryParser {
                 "date",
                 { (parser) throws(QueryTextError) in parser.number() }
             ) {
-                return Double(seconds).map { .date($0) }
+                return Self.held(Double(seconds), seconds).map { .date($0) }
             }
             return QueryText.date(try quotedOrRun()).map { .date($0) }
         case .uuid:
@@ -92,6 +92,16 @@ extension QueryParser {
     private mutating func quotedOrRun() throws(QueryTextError) -> String {
         if let text = try scanner.takeQuoted() { return text }
         return scanner.takeRun()
+    }
+
+    /// A number that its type holds: infinite is only what is written so.
+    private static func held<Number: BinaryFloatingPoint>(
+        _ number: Number?,
+        _ text: String
+    ) -> Number? {
+        // "nan", "inf" and "infinity" have an n in them, digits and exponents have none.
+        guard let number, number.isFinite || text.contains("n") else { return nil }
+        return number
     }
 
     /// A number, or a word for one.

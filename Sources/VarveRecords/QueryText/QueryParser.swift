@@ -62,9 +62,9 @@ struct QueryParser {
                 throw scanner.error("it is negated more often than \(QueryText.depthMax) times")
             }
         }
-        var term = try plainTerm(entity)
-        for _ in 0..<negations { term = .not(term) }
-        return term
+        // Twice is as if never: a filter is no deeper than its parentheses.
+        let term = try plainTerm(entity)
+        return negations.isMultiple(of: 2) ? term : .not(term)
     }
 
     private mutating func plainTerm(_ entity: RecordEntity) throws(QueryTextError) -> Predicate {

@@ -212,7 +212,8 @@ extension QueryParser {
         return other.path
     }
 
-    private static let literalWords: Set<String> = [
+    /// Words that are a literal where a value is compared.
+    static let literalWords: Set<String> = [
         "true", "false", "nil", "null", "nan", "inf", "infinity",
     ]
 }

@@ -168,7 +168,10 @@ extension QueryText {
         let isWord =
             bytes.first.map(QueryScanner.beginsWord) ?? false
             && bytes.allSatisfy(QueryScanner.continuesWord)
-        if isWord, !QueryParser.reserved.contains(name), name != "id" { return name }
+        let isTaken =
+            QueryParser.reserved.contains(name) || QueryParser.literalWords.contains(name)
+            || name == "id" || uuid(name) != nil
+        if isWord, !isTaken { return name }
         return "`"
             + name.split(separator: "`", omittingEmptySubsequences: false)
             .joined(separator: "``") + "`"

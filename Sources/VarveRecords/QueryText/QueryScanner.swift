@@ -212,7 +212,7 @@ struct QueryScanner {
             while end < bytes.count, end < place + 10, bytes[end] != UInt8(ascii: "}") { end += 1 }
             let digits = String(decoding: bytes[place + 1..<end], as: UTF8.self)
             if end < bytes.count, bytes[end] == UInt8(ascii: "}"),
-                let value = UInt32(digits, radix: 16),
+                digits.utf8.first != UInt8(ascii: "+"), let value = UInt32(digits, radix: 16),
                 let scalar = Unicode.Scalar(value)
             {
                 place = end + 1
