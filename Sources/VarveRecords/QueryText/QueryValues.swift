@@ -41,8 +41,8 @@ extension QueryText {
     public static func uuid(_ text: String) -> UUIDValue? {
         guard text.utf8.count <= 64 else { return nil }
         let digits = text.filter { $0 != "-" }
-        guard digits.utf8.count == 32, digits.utf8.first != UInt8(ascii: "+"),
-            digits.dropFirst(16).utf8.first != UInt8(ascii: "+"),
+        // `UInt64` takes a sign, too.
+        guard digits.utf8.count == 32, !digits.contains("+"),
             let high = UInt64(digits.prefix(16), radix: 16),
             let low = UInt64(digits.suffix(16), radix: 16)
         else { return nil }
