@@ -26,6 +26,7 @@ public import VarveObjects
     named(originalEntityNames),
     named(Columns),
     named(columns),
+    named(keyPaths),
     named(indexes),
     named(uniqueConstraints),
     named(storage),

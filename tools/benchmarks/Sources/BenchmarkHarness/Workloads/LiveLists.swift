@@ -49,7 +49,7 @@ public protocol LongListPeer: PointReadPeer {
     /// The timestamps of the first rows by count, the largest first, then by note.
     func firstByCountAndNote(limit: Int) throws -> [Double]
     /// How many rows have a text in their note.
-    func count(notesWith text: String, ignoringCase: Bool) throws -> Int
+    func countNotes(with text: String, ignoringCase: Bool) throws -> Int
 }
 
 extension Contestant {
@@ -212,7 +212,7 @@ extension Contestant {
                     times = []
                     for _ in 0..<session.scale.queries {
                         let found = try timed {
-                            try peer.count(notesWith: text, ignoringCase: ignoringCase)
+                            try peer.countNotes(with: text, ignoringCase: ignoringCase)
                         }
                         times.append(found.seconds)
                         outcome.checks[metric] = UInt64(found.result)

@@ -109,7 +109,7 @@ extension GRDBPeer: LongListPeer {
 
 extension GRDBPeer {
     /// SQLite's `LIKE` knows the case of ASCII letters only, which is all that the notes have.
-    func count(notesWith text: String, ignoringCase: Bool) throws -> Int {
+    func countNotes(with text: String, ignoringCase: Bool) throws -> Int {
         let test = ignoringCase ? "note LIKE ?" : "instr(note, ?) > 0"
         let sql = "SELECT COUNT(*) FROM item WHERE \(test)"
         let argument = ignoringCase ? "%\(text)%" : text

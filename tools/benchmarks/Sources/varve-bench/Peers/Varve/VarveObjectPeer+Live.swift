@@ -57,7 +57,7 @@ extension VarveObjectPeer: LongListPeer {
         list[position].timestamp
     }
 
-    func count(notesWith text: String, ignoringCase: Bool) throws -> Int {
+    func countNotes(with text: String, ignoringCase: Bool) throws -> Int {
         try context.count(StoredItem.where { $0.note.contains(text, ignoringCase: ignoringCase) })
     }
 
