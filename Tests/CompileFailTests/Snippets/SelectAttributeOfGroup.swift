@@ -4,7 +4,7 @@ import VarveObjects
 private func counts(_ context: ManagedObjectContext) throws {
     #if REFUSED
     _ = try context.select(Item.all, groupedBy: { $0.count }) { item, group in  // refused
-        (group.count, item.title)
+        (group.count, item.title)  // refused
     }
     #else
     _ = try context.select(Item.all, groupedBy: { $0.count }) { item, group in
