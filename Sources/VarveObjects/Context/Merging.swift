@@ -51,7 +51,9 @@ extension ManagedObjectContext {
             let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
             if lost.isEmpty { break }
             forgetKeptValues()
-            for (object, _, _) in lost { loseRow(of: object, older) }
+            // Its observers may move the context, and then that has decided.
+            for (object, _, _) in lost where commit == older.number { loseRow(of: object, older) }
+            if commit != older.number { break }
             touched = self.touched(by: changes, newer, except: own)
         }
         forgetWhatOthersDeletedToo()
@@ -65,7 +67,8 @@ extension ManagedObjectContext {
         let watched = watchedLists(changes)
         snapshot = newer
         forgetWhatCameBack(newer)
-        for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
+        for (entity, ids) in stale.sorted(by: { $0.key < $1.key })
+        where commit == newer.number {
             replaceRows(entity, ids, from: newer, older)
         }
         // 3. Edits of relationships mean something else over other rows.
@@ -150,7 +153,11 @@ extension ManagedObjectContext {
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
         }
+        let place = snapshot?.number
         object.storage.observation?.announce(object, nil, isBefore: true)
+        defer { object.storage.observation?.announce(object, nil, isBefore: false) }
+        // Its observer may have moved the context: then the row is what the newer commit says.
+        guard snapshot?.number == place else { return }
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted[object.storage.object] = object.storage.model
@@ -159,7 +166,6 @@ extension ManagedObjectContext {
             changed[object.storage.object] = nil
         }
         object.storage.state.insert(.gone)
-        object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
     private func replaceRows(
@@ -172,10 +178,18 @@ extension ManagedObjectContext {
             let rows = try container.translating { () throws(RecordError) in
                 try newer.rows(entity, ids, pin: true)
             }
-            for (id, row) in zip(ids, rows) { replaceRow(row, of: id, older) }
+            for (id, row) in zip(ids, rows) {
+                if commit == newer.number {
+                    replaceRow(row, of: id, older)
+                } else if let row {
+                    container.store.rowCache.unpin(row)
+                }
+            }
         } catch {
             // One page that cannot be read costs the others nothing.
-            for id in ids { replaceRow(entity, id, from: newer, older) }
+            for id in ids where commit == newer.number {
+                replaceRow(entity, id, from: newer, older)
+            }
         }
     }
 
@@ -211,10 +225,16 @@ extension ManagedObjectContext {
             return
         }
         let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
+        let place = snapshot?.number
         object.storage.observation?.announce(object, slots, isBefore: true)
+        defer { object.storage.observation?.announce(object, slots, isBefore: false) }
+        // Its observer may have moved the context, and then the object has a newer row.
+        guard snapshot?.number == place else {
+            container.store.rowCache.unpin(row)
+            return
+        }
         replaceRow(row, of: object)
         object.storage.state.subtract([.gone, .ended])
-        object.storage.observation?.announce(object, slots, isBefore: false)
     }
 
     private func changedSlots(

@@ -1,5 +1,5 @@
-// Filters as text that only a hostile or unlucky writer makes: names that are literals, numbers that
-// no type holds, and negations without end.
+// Filters as text that only a hostile or unlucky writer makes: names that are literals, numbers
+// that no type holds, and negations without end.
 
 import Testing
 import VarveBase
