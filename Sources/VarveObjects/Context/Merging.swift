@@ -67,9 +67,9 @@ extension ManagedObjectContext {
         let watched = watchedLists(changes)
         snapshot = newer
         forgetWhatCameBack(newer)
-        for (entity, ids) in stale.sorted(by: { $0.key < $1.key })
-        where commit == newer.number {
-            replaceRows(entity, ids, from: newer, older)
+        for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
+            // An observer may have moved it further meanwhile.
+            if let now = snapshot { replaceRows(entity, ids, from: now, older) }
         }
         // 3. Edits of relationships mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
@@ -153,11 +153,11 @@ extension ManagedObjectContext {
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
         }
-        let place = snapshot?.number
+        let place = commit
         object.storage.observation?.announce(object, nil, isBefore: true)
         defer { object.storage.observation?.announce(object, nil, isBefore: false) }
         // Its observer may have moved the context: then the row is what the newer commit says.
-        guard snapshot?.number == place else { return }
+        guard commit == place else { return }
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted[object.storage.object] = object.storage.model
@@ -181,14 +181,15 @@ extension ManagedObjectContext {
             for (id, row) in zip(ids, rows) {
                 if commit == newer.number {
                     replaceRow(row, of: id, older)
-                } else if let row {
-                    container.store.rowCache.unpin(row)
+                    continue
                 }
+                if let row { container.store.rowCache.unpin(row) }
+                if let now = snapshot { replaceRow(entity, id, from: now, older) }
             }
         } catch {
             // One page that cannot be read costs the others nothing.
-            for id in ids where commit == newer.number {
-                replaceRow(entity, id, from: newer, older)
+            for id in ids {
+                if let now = snapshot { replaceRow(entity, id, from: now, older) }
             }
         }
     }
@@ -225,12 +226,15 @@ extension ManagedObjectContext {
             return
         }
         let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
-        let place = snapshot?.number
+        let place = commit
         object.storage.observation?.announce(object, slots, isBefore: true)
         defer { object.storage.observation?.announce(object, slots, isBefore: false) }
-        // Its observer may have moved the context, and then the object has a newer row.
-        guard snapshot?.number == place else {
+        // Its observer may have moved the context, and then there is a newer row.
+        guard commit == place else {
             container.store.rowCache.unpin(row)
+            if let now = snapshot {
+                replaceRow(object.storage.model.record.id, id, from: now, older)
+            }
             return
         }
         replaceRow(row, of: object)
