@@ -157,6 +157,22 @@ import Testing
         try view.save()
         #expect(try container.newContext().count(Folder.all) == 0)
 
+        // Two at once: the second is not forgotten while the rules of the first run.
+        let others = [Folder(in: view), Folder(in: view)]
+        for other in others { Item(in: view).folder = other }
+        try view.save()
+        for other in others {
+            let member = try #require(other.items.first)
+            before({ _ = member.folder }) { _ = try? view.save() }
+            view.delete(other)
+        }
+        view.processPendingChanges()
+        try view.save()
+        #expect(others.allSatisfy { $0.isDeleted })
+        #expect(try container.newContext().count(Folder.all) == 0)
+        for other in try view.fetch(Item.all) where other !== item { view.delete(other) }
+        try view.save()
+
         before({ _ = picture.caption }) { _ = try? view.save() }
         view.delete(item)
         if fetches {
@@ -267,6 +283,26 @@ import Testing
             while folders.count < 2 { folders.append(Folder(in: view)) }
             while tags.count < 2 { tags.append(Tag(in: view)) }
             probeAll()
+        }
+
+        /// Without edits the view shows what its commit has.
+        func expectStored(_ note: String) throws {
+            let fresh = container.newContext(observes: false)
+            let stored = try fresh.fetch(Item.all)
+            guard !view.hasChanges, view.commit == fresh.commit else { return }
+            #expect(try view.fetchIDs(Item.all) == stored.map(\.id), "\(note)")
+            for theirs in stored {
+                let mine = try view.object(with: theirs.id)
+                #expect(
+                    mine.title == theirs.title && mine.folder?.id == theirs.folder?.id
+                        && mine.tags.ids == theirs.tags.ids && !mine.isDeleted,
+                    "\(mine.id): \(note)"
+                )
+            }
+            for theirs in try fresh.fetch(Folder.all) {
+                let mine = try view.object(with: theirs.id)
+                #expect(mine.items.ids == theirs.items.ids, "\(mine.id): \(note)")
+            }
         }
 
         /// Another context's edit.
@@ -396,6 +432,7 @@ import Testing
                 steps.append(world.step(kind))
                 let note = "seed \(seed): \(steps.suffix(6).joined(separator: ", "))"
                 for probe in world.probes { probe.check(note) }
+                try world.expectStored(note)
             }
             withExtendedLifetime(world.old) {}
         }

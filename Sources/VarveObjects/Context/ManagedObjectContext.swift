@@ -65,6 +65,8 @@ public final class ManagedObjectContext: Observable {
     var observersTold = 0
     /// Edits of relationships under way: what is done of them yet may look like nothing.
     var editsUnderWay = 0
+    /// Whether delete rules run: a save by an observer of what they do would write half of it.
+    var isDeleting = false
     /// Marked as deleted; their rules have not run yet.
     var deletesToProcess: [ObjectID] = []
     var pendingBlobs: [BlobReference: Blob] = [:]

@@ -51,7 +51,9 @@ extension ManagedObjectContext {
             let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
             if lost.isEmpty { break }
             forgetKeptValues()
-            for (object, _, _) in lost { loseRow(of: object, older) }
+            // Its observers may move the context, and then that has decided.
+            for (object, _, _) in lost where commit == older.number { loseRow(of: object, older) }
+            if commit != older.number { break }
             touched = self.touched(by: changes, newer, except: own)
         }
         forgetWhatOthersDeletedToo()
@@ -66,7 +68,8 @@ extension ManagedObjectContext {
         snapshot = newer
         forgetWhatCameBack(newer)
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
-            replaceRows(entity, ids, from: newer, older)
+            // An observer may have moved it further meanwhile.
+            if let now = snapshot { replaceRows(entity, ids, from: now, older) }
         }
         // 3. Edits of relationships mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
@@ -150,7 +153,11 @@ extension ManagedObjectContext {
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
         }
+        let place = commit
         object.storage.observation?.announce(object, nil, isBefore: true)
+        defer { object.storage.observation?.announce(object, nil, isBefore: false) }
+        // Its observer may have moved the context: then the row is what the newer commit says.
+        guard commit == place else { return }
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted[object.storage.object] = object.storage.model
@@ -159,7 +166,6 @@ extension ManagedObjectContext {
             changed[object.storage.object] = nil
         }
         object.storage.state.insert(.gone)
-        object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
     private func replaceRows(
@@ -172,10 +178,19 @@ extension ManagedObjectContext {
             let rows = try container.translating { () throws(RecordError) in
                 try newer.rows(entity, ids, pin: true)
             }
-            for (id, row) in zip(ids, rows) { replaceRow(row, of: id, older) }
+            for (id, row) in zip(ids, rows) {
+                if commit == newer.number {
+                    replaceRow(row, of: id, older)
+                    continue
+                }
+                if let row { container.store.rowCache.unpin(row) }
+                if let now = snapshot { replaceRow(entity, id, from: now, older) }
+            }
         } catch {
             // One page that cannot be read costs the others nothing.
-            for id in ids { replaceRow(entity, id, from: newer, older) }
+            for id in ids {
+                if let now = snapshot { replaceRow(entity, id, from: now, older) }
+            }
         }
     }
 
@@ -211,10 +226,19 @@ extension ManagedObjectContext {
             return
         }
         let slots = object.storage.observation == nil ? [] : changedSlots(object, old, row)
+        let place = commit
         object.storage.observation?.announce(object, slots, isBefore: true)
+        defer { object.storage.observation?.announce(object, slots, isBefore: false) }
+        // Its observer may have moved the context, and then there is a newer row.
+        guard commit == place else {
+            container.store.rowCache.unpin(row)
+            if let now = snapshot {
+                replaceRow(object.storage.model.record.id, id, from: now, older)
+            }
+            return
+        }
         replaceRow(row, of: object)
         object.storage.state.subtract([.gone, .ended])
-        object.storage.observation?.announce(object, slots, isBefore: false)
     }
 
     private func changedSlots(

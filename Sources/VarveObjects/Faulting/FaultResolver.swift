@@ -145,14 +145,13 @@ extension ManagedObjectContext {
         slot: Int
     ) throws(StoreError) {
         let id = object.storage.object
-        var unchanged = false
-        if !object.isInserted {
-            let stored = try storedValue(of: object, slot: slot)
-            unchanged = has(.equalMeansSwiftEqual) ? stored == value : stored.isSame(as: value)
+        var unchanged = try isStored(value, of: object, slot: slot)
+        if let observation = object.storage.observation {
+            observation.announce(object, [slot], isBefore: true)
+            // Its observer may have saved another value, or taken it out of the context.
+            unchanged = try isStored(value, of: object, slot: slot)
         }
-        object.storage.observation?.announce(object, [slot], isBefore: true)
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
-        // Its observer may have taken it out of the context.
         if object.storage.state.contains(.invalid) { return }
         if unchanged {
             guard let edits = object.storage.edits, edits.values[slot] != nil else { return }
@@ -176,6 +175,17 @@ extension ManagedObjectContext {
         if object.isInserted { return }  // in `changed` since it was made
         object.storage.state.insert(.updated)
         noteChanged(object, id)
+    }
+
+    /// Whether the row has that value, byte for byte.
+    private func isStored(
+        _ value: StoredValue,
+        of object: any ManagedObject,
+        slot: Int
+    ) throws(StoreError) -> Bool {
+        if object.isInserted || object.storage.state.contains(.invalid) { return false }
+        let stored = try storedValue(of: object, slot: slot)
+        return has(.equalMeansSwiftEqual) ? stored == value : stored.isSame(as: value)
     }
 
     // MARK: Failed reads

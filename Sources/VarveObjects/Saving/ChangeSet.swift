@@ -25,11 +25,11 @@ struct ChangeSet {
 extension ManagedObjectContext {
     /// Throws when nothing may be saved at all: inside another save, read-only, edits refused.
     func checkSavable() throws(StoreError) {
-        guard phase == .idle, hookObject == nil else {
+        guard phase == .idle, hookObject == nil, !isDeleting else {
             throw StoreError(
                 .reentrantSave,
                 "save was called inside a save or a hook of the same context, or by an observer "
-                    + "while the cascade of a deletion is found",
+                    + "while delete rules run",
                 place: .init(store: container.place),
                 suggestion: "Edit only: what willSave changes is saved with the rest; what didSave "
                     + "changes belongs to the next save, which begins when this one has returned."

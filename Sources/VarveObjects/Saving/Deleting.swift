@@ -68,8 +68,13 @@ extension ManagedObjectContext {
 
     func processPendingDeletions() {
         guard hookObject == nil, !deletesToProcess.isEmpty else { return }
+        let isInner = isDeleting
+        isDeleting = true
         // New objects end, and what a hook kept is as it was.
-        defer { announceStates() }
+        defer {
+            isDeleting = isInner
+            announceStates()
+        }
         while !deletesToProcess.isEmpty {
             let batch = deletesToProcess
             deletesToProcess = []
@@ -96,9 +101,8 @@ extension ManagedObjectContext {
             let object = queue[next]
             next += 1
             hookObject = object
-            // Observers of what a cascade marks run here too: a save would write half of it.
-            defer { hookObject = nil }
             object.prepareForDeletion()
+            hookObject = nil
             for target in cascade(of: object)
             where target.storage.state.isDisjoint(with: [.deleted, .gone, .invalid]) {
                 if mark(target) { queue.append(target) }

@@ -237,7 +237,10 @@ extension ManagedObjectContext {
                 }
                 for (id, row) in zip(ids, rows) {
                     guard let row else { continue }
-                    guard let object = registered(id), object.storage.row == nil else {
+                    // An observer may have moved the context on.
+                    guard commit == newest.number, let object = registered(id),
+                        object.storage.row == nil
+                    else {
                         container.store.rowCache.unpin(row)
                         continue
                     }

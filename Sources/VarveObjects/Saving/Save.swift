@@ -27,8 +27,8 @@ extension ManagedObjectContext {
     ///   `contextFailed`, `readOnly`, `busy`, `closed`, `diskFull`, `ioFailed`, `outcomeUnknown`;
     ///   of refused edits `objectDeleted`, `crossContext`, `reentrantSave`, `invalid`,
     ///   `invalidRequest`, `unknownEntity`; `reentrantSave` inside a save or `prepareForDeletion`
-    ///   of this context, in observers of what a cascade marks as deleted, and in closures that run
-    ///   while the store is being written; what a custom policy throws. Unless `outcome` says
+    ///   of this context, in observers of what its delete rules do, and in closures that run while
+    ///   the store is being written; what a custom policy throws. Unless `outcome` says
     ///   otherwise, nothing was saved and the edits stand.
     /// - Complexity: O(edits), and what deletions reach; O(log n) for each row and index entry.
     @discardableResult
