@@ -13,6 +13,7 @@ final class ArgumentChecker: SyntaxVisitor {
         "Attribute": ["originalName"],
         "Relationship": ["inverse", "deleteRule", "ordered", "originalName"],
         "Transient": [],
+        "_ObservedTransient": [],
         "Index": ["descending"],
         "Unique": ["onConflict"],
     ]

@@ -64,6 +64,14 @@ import Testing
                     init(storage: consuming ObjectStorage) {
                         self.storage = storage
                     }
+
+                    static var keyPaths: [PartialKeyPath<Item>: String] {
+                        [
+                            \Item.id: "id",
+                            \Item.objectID: "objectID",
+                            \Item.title: "title",
+                        ]
+                    }
                 }
 
                 enum Shade: Int, StoredEnum { case light, dark }
