@@ -95,8 +95,8 @@ extension ManagedObjectContext {
     /// `returningFaults(false)` they are read on that thread too.
     ///
     /// Unsaved edits that can change the answer are known to this context only: then it is a
-    /// `fetch`.
-    /// A context that moves on meanwhile is asked again.
+    /// `fetch`, which holds the caller up. If the context moves on meanwhile the search begins
+    /// again; after three times it is a `fetch` too.
     /// - Parameter request: which objects.
     /// - Throws: what `fetch` throws; `CancellationError` when the task was cancelled before the
     ///   search began or after it.
