@@ -34,6 +34,29 @@ import VarveTesting
         }
     }
 
+    /// As many runs of undo, redo and transactions.
+    @Test("An undo gives what was before") func anUndoGivesWhatWasBefore() throws {
+        let variables = ProcessInfo.processInfo.environment
+        let count = variables["VARVE_UNDO_SEEDS"].flatMap(UInt64.init) ?? 500
+        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
+        var findings = 0
+        for seed in first..<(first + count) {
+            let (options, observes) = settings(seed)
+            do {
+                try GraphFuzz.run(
+                    UndoWorld.self,
+                    seed: seed,
+                    options: options,
+                    observes: observes
+                )
+            } catch {
+                Issue.record("\(error)")
+                findings += 1
+                if findings >= 3 { break }
+            }
+        }
+    }
+
     /// Observers that go through lists, or read what nobody had read, in the middle of an edit.
     @Test("Seeds that ended the program once", arguments: [500_420, 503_772, 514_496] as [UInt64])
     func seedsThatEndedTheProgram(seed: UInt64) throws {

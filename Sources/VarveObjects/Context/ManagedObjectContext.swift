@@ -67,6 +67,19 @@ public final class ManagedObjectContext: Observable {
     var editsUnderWay = 0
     /// Whether delete rules run: a save by an observer of what they do would write half of it.
     var isDeleting = false
+    /// Who takes edits down: undo steps, transactions, a branch.
+    var recorders: [EditRecorder] = []
+    /// The journal is being laid again: nothing of it is an edit.
+    var replays = 0
+    /// Grows when the journal's edits are saved.
+    var era = 0
+    var undoSteps: UndoSteps?
+    /// Of a branch: its parent, and its own edits.
+    var branchState: BranchState?
+    /// Transactions whose body runs, one inside the other.
+    var openTransactions = 0
+    /// Above 0, objects are not told that they are deleted: an undo deletes what was told of then.
+    var hooksAreSilent = 0
     /// Marked as deleted; their rules have not run yet.
     var deletesToProcess: [ObjectID] = []
     var pendingBlobs: [BlobReference: Blob] = [:]
@@ -298,6 +311,7 @@ public final class ManagedObjectContext: Observable {
         }
         object.storage.edits = ObjectEdits(values: model.makeInsertValues())
         core.registry.insert(object, id, entity: model.number, token: object.storage.token)
+        recordInsertion(object)
         noteChanged(object, id)
         announceStates(of: object)
     }
@@ -311,17 +325,28 @@ public final class ManagedObjectContext: Observable {
     // MARK: State of the edits
 
     /// Whether there are unsaved edits, one that leads to an object which others deleted included.
+    /// Of a branch, edits of its own.
     /// Observed in contexts that tell observers.
     public var hasChanges: Bool {
         trackChanges()
-        return hasEdits
+        return hasOwnEdits
     }
 
     /// The same, for the library.
+    var hasOwnEdits: Bool {
+        guard let branchState else { return hasEdits }
+        return branchState.recorder.hasDifference(self) || !deletesToProcess.isEmpty
+    }
+
+    /// Whether there are edits over the commit: those of a branch's parent count.
     var hasEdits: Bool { !changed.isEmpty || !toManyEdits.isEmpty || !lostTargets.isEmpty }
 
     /// So that who closes the container, on any thread, knows what would be lost.
-    private func tellUnsaved() {
+    func tellUnsaved() {
+        if let branchState {
+            core.registry.unsaved.store(branchState.recorder.count, ordering: .relaxed)
+            return
+        }
         let hasOthers = !toManyEdits.isEmpty && !has(.closingDropsLists) || !lostTargets.isEmpty
         let count = max(changed.count, hasOthers ? 1 : 0)
         core.registry.unsaved.store(count, ordering: .relaxed)

@@ -19,7 +19,11 @@ extension ManagedObjectContext {
     ///
     /// A read that fails is in `readFailures`.
     /// - Complexity: O(edits), and a read for each filled object that others changed.
-    public func advance() { advance(isMerge: false) }
+    /// A branch takes over what its parent shows now. An own edit of an object that the parent
+    /// deleted is dropped, and `mergeIntoParent` says so.
+    public func advance() {
+        if branchState != nil { standOnParent() } else { advance(isMerge: false) }
+    }
 
     /// - Parameter isMerge: nobody asked for it: that the container was closed meanwhile is no
     ///   failed read.
@@ -43,6 +47,7 @@ extension ManagedObjectContext {
         guard newer.number > older.number else { return }
         // What was deleted is decided by the commit that the app saw.
         processPendingDeletions()
+        endStretches()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         let changes = container.feed.changes(after: older.number, through: newer.number)
@@ -67,6 +72,7 @@ extension ManagedObjectContext {
         let watched = watchedLists(changes)
         snapshot = newer
         forgetWhatCameBack(newer)
+        adoptReturned(newer)
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
             // An observer may have moved it further meanwhile.
             if let now = snapshot { replaceRows(entity, ids, from: now, older) }
@@ -92,6 +98,48 @@ extension ManagedObjectContext {
         for (id, model) in alsoDeleted
         where (try? newer.exists(model.record.id, id)) == true {
             alsoDeleted[id] = nil
+        }
+    }
+
+    /// What this context brought back, and others did as well, is theirs: the values of this one
+    /// are edits of it.
+    private func adoptReturned(_ newer: RecordSnapshot) {
+        for (id, object) in changed.sorted(by: { $0.key < $1.key })
+        where object.storage.state.isSuperset(of: [.inserted, .returned]) {
+            let model = object.storage.model
+            do throws(StoreError) {
+                let row = try container.translating { () throws(RecordError) in
+                    try newer.row(model.record.id, id, pin: true)
+                }
+                guard let row else { continue }
+                object.storage.state.subtract([.inserted, .returned])
+                replaceRow(row, of: object)
+                try dropEqualEdits(of: object)
+            } catch {
+                note(error, object)
+            }
+        }
+    }
+
+    /// Of an object that has a row now, edits are what is different from it. Relationships come
+    /// from the journal.
+    private func dropEqualEdits(of object: any ManagedObject) throws(StoreError) {
+        let model = object.storage.model
+        guard let edits = object.storage.edits else { return }
+        for slot in model.properties.indices {
+            guard let value = edits.values[slot] else { continue }
+            if model.properties[slot].relationship == nil,
+                !(try storedValue(of: object, slot: slot).isSame(as: value))
+            {
+                continue
+            }
+            edits.values[slot] = nil
+        }
+        if edits.isEmpty {
+            object.storage.edits = nil
+            if !object.storage.state.contains(.deleted) { changed[object.storage.object] = nil }
+        } else {
+            object.storage.state.insert(.updated)
         }
     }
 
@@ -125,14 +173,17 @@ extension ManagedObjectContext {
         for (index, change) in changes.enumerated() {
             if change.objects.count <= core.registry.count {
                 for id in change.objects where !own.contains(id) {
-                    if let object = registered(id) { last[id] = (object, index) }
+                    guard let object = registered(id), !object.isInserted else { continue }
+                    last[id] = (object, index)
                 }
             } else {
                 let all = living ?? livingObjects
                 living = all
                 for object in all {
                     let id = object.storage.object
-                    if change.objects.contains(id), !own.contains(id) { last[id] = (object, index) }
+                    if change.objects.contains(id), !own.contains(id), !object.isInserted {
+                        last[id] = (object, index)
+                    }
                 }
             }
         }

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
 
     /// The members as the commit has them; read from the relationship's index once per commit.
     func savedMembers(of object: any ManagedObject, slot: Int) throws(StoreError) -> [ObjectID] {
-        guard !object.isInserted, !object.storage.state.contains(.invalid) else { return [] }
+        guard !object.storage.isNew, !object.storage.state.contains(.invalid) else { return [] }
         let model = object.storage.model
         guard let relationship = model.properties[slot].relationship else { return [] }
         let snapshot = try currentSnapshot()
@@ -121,7 +121,7 @@ extension ManagedObjectContext {
         slot: Int,
         _ relationship: RelationshipModel
     ) throws(StoreError) -> Int {
-        if object.isInserted { return 0 }
+        if object.storage.isNew { return 0 }
         // Closed, there are no members, though a list may have been read: a collection that counts
         // more than it has would trap.
         let snapshot = try currentSnapshot()
@@ -143,7 +143,7 @@ extension ManagedObjectContext {
         if !doomed.isEmpty, doomed[target] != nil { return false }
         if let said = toManyEdits[key]?.contains(target) { return said }
         let model = object.storage.model
-        guard !object.isInserted, let relationship = model.properties[slot].relationship else {
+        guard !object.storage.isNew, let relationship = model.properties[slot].relationship else {
             return false
         }
         if let list = readList(of: object, slot: slot) { return list.contains(target) }
@@ -160,7 +160,7 @@ extension ManagedObjectContext {
             guard let id = registeredTarget(of: object, slot: slot) else { return object.isFault }
             return registered(id)?.isFault ?? true
         }
-        if object.isInserted { return false }
+        if object.storage.isNew { return false }
         return readList(of: object, slot: slot) == nil
     }
 

@@ -41,6 +41,9 @@ final class StateWatch {
     fileprivate let registrar = ObservationRegistrar()
     /// What was told last of the context; nil: nobody asked.
     fileprivate var hasChanges: Bool?
+    /// The same of undo and redo.
+    fileprivate var canUndo: Bool?
+    fileprivate var canRedo: Bool?
     /// Somebody saw another one, in the middle of something.
     fileprivate var isDoubtful = false
     /// Something changed where nothing could be told: the next time looks at all.
@@ -102,8 +105,32 @@ extension ManagedObjectContext {
         guard core.observes else { return }
         let watch = watching
         watch.registrar.access(self, keyPath: \.hasChanges)
-        if watch.hasChanges == nil { watch.hasChanges = hasEdits }
-        if watch.hasChanges != hasEdits { watch.isDoubtful = true }
+        if watch.hasChanges == nil { watch.hasChanges = hasOwnEdits }
+        if watch.hasChanges != hasOwnEdits { watch.isDoubtful = true }
+    }
+
+    /// Notes that somebody asked whether there is something to undo or to redo.
+    func trackUndo(_ keyPath: KeyPath<ManagedObjectContext, Bool>) {
+        guard core.observes else { return }
+        let watch = watching
+        watch.registrar.access(self, keyPath: keyPath)
+        (watch.canUndo, watch.canRedo) = (hasUndo, hasRedo)
+    }
+
+    private func announceUndo(_ watch: StateWatch) -> Bool {
+        guard let canUndo = watch.canUndo, let canRedo = watch.canRedo else { return false }
+        var told: [KeyPath<ManagedObjectContext, Bool>] = []
+        if canUndo != hasUndo { told.append(\.canUndo) }
+        if canRedo != hasRedo { told.append(\.canRedo) }
+        if told.isEmpty { return false }
+        (watch.canUndo, watch.canRedo) = (hasUndo, hasRedo)
+        observersTold += 1
+        defer { observersTold -= 1 }
+        for keyPath in told {
+            watch.registrar.willSet(self, keyPath: keyPath)
+            watch.registrar.didSet(self, keyPath: keyPath)
+        }
+        return true
     }
 
     fileprivate func watchState(of object: any ManagedObject) {
@@ -127,7 +154,7 @@ extension ManagedObjectContext {
 
     // MARK: States
 
-    private var isWhole: Bool {
+    var isWhole: Bool {
         phase == .idle && hookObject == nil && editsUnderWay == 0 && observersTold == 0
     }
 
@@ -159,12 +186,17 @@ extension ManagedObjectContext {
     }
 
     private func announceChanges(_ watch: StateWatch) -> Bool {
-        guard let told = watch.hasChanges, told != hasEdits || watch.isDoubtful else {
+        let isTold = announceUndo(watch)
+        return announceHasChanges(watch) || isTold
+    }
+
+    private func announceHasChanges(_ watch: StateWatch) -> Bool {
+        guard let told = watch.hasChanges, told != hasOwnEdits || watch.isDoubtful else {
             return false
         }
         observersTold += 1
         defer { observersTold -= 1 }
-        watch.hasChanges = hasEdits
+        watch.hasChanges = hasOwnEdits
         watch.isDoubtful = false
         watch.registrar.willSet(self, keyPath: \.hasChanges)
         watch.registrar.didSet(self, keyPath: \.hasChanges)

@@ -153,6 +153,7 @@ extension ManagedObjectContext {
         }
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
         if object.storage.state.contains(.invalid) { return }
+        recordValue(of: object, slot)
         if unchanged {
             guard let edits = object.storage.edits, edits.values[slot] != nil else { return }
             edits.values[slot] = nil

@@ -47,16 +47,24 @@ extension ManagedObjectContext {
     }
 
     /// Drops all unsaved edits: new objects become invalid, changed ones get their last values
-    /// back. Reads nothing.
+    /// back. Reads nothing. Steps to undo end. A branch drops its own edits, and shows what its
+    /// parent shows.
     public func rollback() {
         if phase == .writing { return }
-        _ = dropAllEdits()
+        if branchState == nil {
+            _ = dropAllEdits()
+            forgetRecords()
+        } else {
+            deletesToProcess = []
+            forgetRecords()
+            standOnParent()
+        }
         moveLive()
     }
 
     /// Gives all edits up. What the caller gets are the objects that had some: the end of one runs
     /// the app's code, which may edit, and must find everything dropped.
-    private func dropAllEdits() -> [any ManagedObject] {
+    func dropAllEdits() -> [any ManagedObject] {
         // Observers are the app's code, which may edit more: they are told first, then all goes.
         let told = changed.sorted { $0.key < $1.key }.map(\.value)
         let lists = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
@@ -111,9 +119,12 @@ extension ManagedObjectContext {
         if phase == .writing { return }
         // None of them ends before all have left.
         let ended = dropAllEdits() + livingObjects
+        forgetRecords()
         for object in ended { invalidate(object) }
         keptValues = [:]
-        snapshot = nil
+        snapshot = branchState?.parent.snapshot?
+            .held(for: PinOwner(.context, label: core.registry.label))
+        standOnParent()
         withExtendedLifetime(ended) {}
         live?.replacesAll = true
         moveLive()
@@ -123,6 +134,7 @@ extension ManagedObjectContext {
         guard !object.isInserted else { return }
         let id = object.storage.object
         object.storage.observation?.announce(object, nil, isBefore: true)
+        recordAllEdits()
         object.storage.edits = nil
         object.storage.state.remove(.updated)
         if !object.storage.state.contains(.deleted) { changed[id] = nil }
@@ -142,7 +154,7 @@ extension ManagedObjectContext {
         object.storage.row = nil
         object.storage.edits = nil
         object.storage.related = nil
-        object.storage.state = .invalid
+        object.storage.state = object.storage.state.intersection(.returned).union(.invalid)
         core.endings += 1
         let id = object.storage.object
         core.objectDied(id, object.storage.token, row)

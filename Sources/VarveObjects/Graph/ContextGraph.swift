@@ -36,7 +36,7 @@ extension ManagedObjectContext: GraphState {
         }
     }
 
-    func isUnsaved(_ id: ObjectID) -> Bool { changed[id]?.isInserted ?? false }
+    func isUnsaved(_ id: ObjectID) -> Bool { changed[id]?.storage.isNew ?? false }
 
     func reference(
         _ id: ObjectID,
@@ -128,6 +128,7 @@ extension ManagedObjectContext: GraphState {
             object.storage.observation?.announce(object, [slot], isBefore: true)
             if object.storage.state.contains(.invalid) { return }
         }
+        recordList(id, model, slot)
         let known = toManyEdits[key]
         let edit = known ?? ToManyEdit(owner: id, model: model, slot: slot)
         try change(edit)
@@ -147,8 +148,9 @@ extension ManagedObjectContext: GraphState {
         let object = object(id, model)
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
+        if doomed[id] == nil { recordDeletion(object) }
         if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
-        if let other, isUnsaved(other) { reachedByNew.append((model, id)) }
+        if let other, changed[other]?.isInserted == true { reachedByNew.append((model, id)) }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.insert(.deleted)
@@ -182,6 +184,7 @@ extension ManagedObjectContext: GraphState {
     /// Takes down what the app wants and shows it. A read that fails on the way is remembered, and
     /// nothing changes.
     func submit(_ intent: Intent, _ object: any ManagedObject) {
+        if !recorders.isEmpty { recordJournal() }
         if !lostTargets.isEmpty { forgetLost(intent) }
         journal.append(intent)
         let before = withdrawals
@@ -299,7 +302,11 @@ extension ManagedObjectContext: GraphState {
         let before = withdrawals
         // An observer's edit that is none must not find that nothing is left.
         editsUnderWay += 1
-        defer { editsUnderWay -= 1 }
+        replays += 1
+        defer {
+            editsUnderWay -= 1
+            replays -= 1
+        }
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
             do throws(StoreError) { try apply(intent) } catch { note(error, nil) }

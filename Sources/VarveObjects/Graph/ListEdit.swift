@@ -42,6 +42,9 @@ final class ToManyEdit {
     /// Members that the commit does not have, or has elsewhere, in the order in which they came.
     var added: [ObjectID] { additions.sorted { $0.value < $1.value }.map(\.key) }
 
+    /// What the edits say of members, wherever they stand.
+    var marks: Marks { Marks(additions: Set(additions.keys), removed: removed) }
+
     /// Whether nothing is different from the commit.
     var isEmpty: Bool { additions.isEmpty && removed.isEmpty && order == nil }
 

@@ -32,14 +32,18 @@ final class TransactionGraph: GraphState {
     private(set) var lost: [LostTarget] = []
     /// What the context deleted as well: nobody misses it.
     private let deletedHere: Set<ObjectID>
+    /// Of `added`, those that a commit had before: what was left of them leads to them again.
+    private let returning: Set<ObjectID>
 
     init(
         _ transaction: RecordTransaction,
         _ container: PersistentContainer,
         added: [ObjectID: EntityModel],
+        returning: Set<ObjectID> = [],
         deletedHere: Set<ObjectID>
     ) {
         self.deletedHere = deletedHere
+        self.returning = returning
         self.transaction = transaction
         self.container = container
         self.schema = container.schema
@@ -82,7 +86,10 @@ final class TransactionGraph: GraphState {
         return try row(id, model) != nil
     }
 
-    func isUnsaved(_ id: ObjectID) -> Bool { added[id] != nil && (rows[id] ?? nil) == nil }
+    func isUnsaved(_ id: ObjectID) -> Bool { isNew(id) && (rows[id] ?? nil) == nil }
+
+    /// Whether the commit can know nothing of it.
+    private func isNew(_ id: ObjectID) -> Bool { added[id] != nil && !returning.contains(id) }
 
     func reference(
         _ id: ObjectID,
@@ -100,7 +107,7 @@ final class TransactionGraph: GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) throws(StoreError) -> [ObjectID] {
-        guard added[id] == nil, let relationship = model.properties[slot].relationship else {
+        guard !isNew(id), let relationship = model.properties[slot].relationship else {
             return []
         }
         let key = ToManyKey(owner: id, slot: slot)
@@ -135,7 +142,7 @@ final class TransactionGraph: GraphState {
     ) throws(StoreError) -> Bool {
         if doomedSet.contains(member) { return false }
         if let said = lists[ToManyKey(owner: id, slot: slot)]?.contains(member) { return said }
-        guard added[id] == nil, let relationship = model.properties[slot].relationship else {
+        guard !isNew(id), let relationship = model.properties[slot].relationship else {
             return false
         }
         return try reading { () throws(RecordError) in
@@ -150,7 +157,7 @@ final class TransactionGraph: GraphState {
     ) throws(StoreError) -> [ObjectID] {
         let key = LooseKey(owner: owner.record.id, slot: slot, target: id)
         var ids = looseReferences[key] ?? []
-        if added[id] == nil, let relationship = owner.properties[slot].relationship {
+        if !isNew(id), let relationship = owner.properties[slot].relationship {
             ids.formUnion(
                 try reading { () throws(RecordError) in
                     try transaction.owners(owner.record, relationship.record, of: id)

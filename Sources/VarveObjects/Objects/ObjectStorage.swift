@@ -69,6 +69,9 @@ public import VarveRecords
     /// Whether the next save writes anything for the object.
     var hasChanges: Bool { !state.isDisjoint(with: [.inserted, .updated, .deleted]) }
 
+    /// Whether no commit ever had the object.
+    var isNew: Bool { state.contains(.inserted) && !state.contains(.returned) }
+
     /// Whether the object is as its commit has it.
     var isSettled: Bool { !hasChanges && !isDeleted }
 
@@ -140,6 +143,8 @@ public import VarveRecords
     static let ended = ObjectState(rawValue: 32)
     /// It was new and is on disk; its values are its edits until the context has moved there.
     static let settling = ObjectState(rawValue: 64)
+    /// New here, but not for ever: a commit had an object of that ID, which was deleted since.
+    static let returned = ObjectState(rawValue: 128)
 }
 
 /// Unsaved values of one object, by slot.
@@ -153,6 +158,12 @@ public import VarveRecords
     init(count: Int) { values = Array(repeating: nil, count: count) }
 
     init(values: [StoredValue?]) { self.values = values }
+
+    func copy() -> ObjectEdits {
+        let copy = ObjectEdits(values: values)
+        (copy.assigned, copy.assignedBehind) = (assigned, assignedBehind)
+        return copy
+    }
 
     func assign(_ slot: Int) {
         if slot < 64 { assigned |= 1 << UInt64(slot) } else { assignedBehind.insert(slot) }

@@ -25,14 +25,23 @@ struct ChangeSet {
 extension ManagedObjectContext {
     /// Throws when nothing may be saved at all: inside another save, read-only, edits refused.
     func checkSavable() throws(StoreError) {
-        guard phase == .idle, hookObject == nil, !isDeleting else {
+        guard phase == .idle, hookObject == nil, !isDeleting, observersTold == 0 else {
             throw StoreError(
                 .reentrantSave,
-                "save was called inside a save or a hook of the same context, or by an observer "
-                    + "while delete rules run",
+                "save was called inside a save, a hook or an observer of the same context",
                 place: .init(store: container.place),
                 suggestion: "Edit only: what willSave changes is saved with the rest; what didSave "
-                    + "changes belongs to the next save, which begins when this one has returned."
+                    + "changes belongs to the next save, which begins when this one, or the "
+                    + "observer, has returned."
+            )
+        }
+        guard openTransactions == 0 else {
+            throw StoreError(
+                .reentrantSave,
+                "save was called inside a transaction of the same context, which may still be "
+                    + "taken back",
+                place: .init(store: container.place),
+                suggestion: "Save when transaction { } has returned."
             )
         }
         try checkWritable()
@@ -42,6 +51,7 @@ extension ManagedObjectContext {
     /// Throws when the store may not be written.
     func checkWritable() throws(StoreError) {
         try container.checkOpen()
+        if branchState != nil { throw .branchWrites(container.place) }
         if container.options.isReadOnly {
             throw StoreError(
                 .readOnly,
@@ -70,17 +80,7 @@ extension ManagedObjectContext {
     /// Collects the edits, sorted. Throws if an implicit read failed: edits may rest on what was
     /// never read.
     func gatherChanges() throws(StoreError) -> ChangeSet {
-        if let failure = failureList.first {
-            throw StoreError(
-                .contextFailed,
-                "a value could not be read earlier, and edits may rest on it: "
-                    + failure.error.message,
-                place: failure.error.place,
-                cause: failure.error,
-                suggestion: "rollback() drops the edits; acknowledgeReadFailures() keeps those of "
-                    + "other objects."
-            )
-        }
+        try checkFailures()
         try checkRefusals()
         var changes = ChangeSet()
         for id in changed.keys.sorted() {
@@ -95,5 +95,20 @@ extension ManagedObjectContext {
         }
         changes.hasOtherEdits = !toManyEdits.isEmpty || !lostTargets.isEmpty
         return changes
+    }
+
+    /// Throws if an implicit read failed.
+    func checkFailures() throws(StoreError) {
+        if let failure = failureList.first {
+            throw StoreError(
+                .contextFailed,
+                "a value could not be read earlier, and edits may rest on it: "
+                    + failure.error.message,
+                place: failure.error.place,
+                cause: failure.error,
+                suggestion: "rollback() drops the edits; acknowledgeReadFailures() keeps those of "
+                    + "other objects."
+            )
+        }
     }
 }

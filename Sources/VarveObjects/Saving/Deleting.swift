@@ -16,7 +16,7 @@ extension ManagedObjectContext {
     /// it again does nothing. An object of another context is not deleted: a refused edit.
     public func delete(_ object: some ManagedObject) { markDeleted(object) }
 
-    private func markDeleted(_ object: any ManagedObject) {
+    func markDeleted(_ object: any ManagedObject) {
         guard object.storage.core === core else {
             refuse(object, nil, .deletedAcrossContexts(object))
             return
@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         return true
     }
 
-    private func unmark(_ object: any ManagedObject) {
+    func unmark(_ object: any ManagedObject) {
         guard object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.remove(.deleted)
@@ -100,9 +100,11 @@ extension ManagedObjectContext {
         while next < queue.count {
             let object = queue[next]
             next += 1
-            hookObject = object
-            object.prepareForDeletion()
-            hookObject = nil
+            if hooksAreSilent == 0 {
+                hookObject = object
+                object.prepareForDeletion()
+                hookObject = nil
+            }
             for target in cascade(of: object)
             where target.storage.state.isDisjoint(with: [.deleted, .gone, .invalid]) {
                 if mark(target) { queue.append(target) }
@@ -145,7 +147,9 @@ extension ManagedObjectContext {
         }
         if phantoms.isEmpty { return }
         journal.forget(phantoms, schema)
-        for (model, id) in reachedByNew where !isUnsaved(id) { journal.append(.delete(model, id)) }
+        for (model, id) in reachedByNew where changed[id]?.isInserted != true {
+            journal.append(.delete(model, id))
+        }
         reachedByNew = []
         for id in phantoms {
             for slot in changed[id]?.storage.model.relationshipSlots ?? [] {
@@ -159,17 +163,20 @@ extension ManagedObjectContext {
                 if edit.isEmpty { toManyEdits[key] = nil }
             }
         }
-        for id in phantoms {
-            guard let object = changed.removeValue(forKey: id) else { continue }
-            doomed[id] = nil
-            forgetRefusals(of: id)
-            object.storage.observation?.announce(object, nil, isBefore: true)
-            invalidate(object)
-            object.storage.observation?.announce(object, nil, isBefore: false)
-        }
+        for id in phantoms { endNew(id) }
         // What was lost may have been wanted by them, or for them.
         if !lostTargets.isEmpty { replay() }
         forgetIfNothingIsLeft()
+    }
+
+    /// A new object was never there.
+    func endNew(_ id: ObjectID) {
+        guard let object = changed.removeValue(forKey: id) else { return }
+        doomed[id] = nil
+        forgetRefusals(of: id)
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        invalidate(object)
+        object.storage.observation?.announce(object, nil, isBefore: false)
     }
 
     /// What an error says of deletions that a rule forbids.

@@ -18,6 +18,9 @@ extension ManagedObjectContext {
         _ plan: SavePlan,
         _ commit: CommitNumber?
     ) throws(StoreError) {
+        endStretches()
+        endUndoStep("")
+        era += 1
         let lists = shownLists()
         var written = endEdits(of: changes, plan)
         var objects = changes.inserted + changes.updated + changes.deleted
@@ -123,7 +126,7 @@ extension ManagedObjectContext {
     private func endEdits(of changes: ChangeSet, _ plan: SavePlan) -> [any ManagedObject] {
         var written: [any ManagedObject] = []
         for object in changes.inserted {
-            object.storage.state.remove(.inserted)
+            object.storage.state.subtract([.inserted, .returned])
             if isEnded(object, plan) || plan.rulings.replaced[object.storage.object] != nil {
                 // Its values stay readable; its row never was.
                 object.storage.state.insert([.gone, .ended])

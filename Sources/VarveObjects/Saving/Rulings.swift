@@ -21,6 +21,8 @@ struct Rulings {
     var revived: Set<ObjectID> = []
     /// Objects deleted by others that this save leaves so.
     var lost: Set<ObjectID> = []
+    /// Objects that come back by an undo, and that others brought back before.
+    var met: Set<ObjectID> = []
     /// New objects, and the ones that stand in their place.
     var replaced: [ObjectID: ObjectID] = [:]
     /// Of these, the ones that are dropped without a trace (`.ignore`).

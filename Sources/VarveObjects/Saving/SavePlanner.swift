@@ -46,6 +46,7 @@ struct SavePlanner {
             let isSettled = try !findDuplicates(nil)
             if isSettled { return SavePlan(graph: nil, rulings: rulings) }
         }
+        try findReturned()
         while true {
             let graph = try evaluate()
             // What is decided changes what the journal means; so once more, until nothing is new.
@@ -67,17 +68,51 @@ struct SavePlanner {
         return transaction.number.rawValue == commit.rawValue + 1
     }
 
+    /// Objects that this context brings back, and others brought back before it.
+    private mutating func findReturned() throws {
+        for object in changes.inserted where object.storage.state.contains(.returned) {
+            let (model, id) = (object.storage.model, object.storage.object)
+            let row = try container.translating { () throws(RecordError) in
+                try transaction.row(model.record.id, id)
+            }
+            guard let row else { continue }
+            rulings.met.insert(id)
+            switch policy.kind {
+            case .error, .custom:
+                let detail = StoreError.Detail(
+                    code: .conflict,
+                    message: "\(model.name) was brought back by another context as well",
+                    place: StoreError.Place(
+                        entity: model.name,
+                        object: object.objectID,
+                        commit: row.version
+                    ),
+                    objects: [object.objectID]
+                )
+                throw StoreError.conflict([detail])
+            case .objectWinsByProperty, .overwrite: break
+            case .storeWinsByProperty, .rollback: giveUp(id, isGone: false)
+            }
+        }
+    }
+
     // MARK: The journal
 
     private func evaluate() throws -> TransactionGraph {
         var added: [ObjectID: EntityModel] = [:]
+        var returning: Set<ObjectID> = []
         for object in changes.inserted where rulings.replaced[object.storage.object] == nil {
-            added[object.storage.object] = object.storage.model
+            let id = object.storage.object
+            // Others brought it back as well: it has a row.
+            if rulings.met.contains(id) { continue }
+            added[id] = object.storage.model
+            if object.storage.state.contains(.returned) { returning.insert(id) }
         }
         let graph = TransactionGraph(
             transaction,
             container,
             added: added,
+            returning: returning,
             deletedHere: Set(context.alsoDeleted.keys).union(context.doomed.keys)
         )
         for object in changes.updated {

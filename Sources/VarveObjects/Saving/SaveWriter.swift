@@ -47,6 +47,10 @@ struct SaveWriter {
     private func insert(_ object: any ManagedObject) throws {
         let (model, id) = (object.storage.model, object.storage.object)
         if plan.graph?.isDoomed(id) == true { return }
+        if rulings.met.contains(id) {
+            try update(object)
+            return
+        }
         var values = editedValues(object)
         if let given = rulings.given[id] {
             let columns = Set(given.values.map(\.column))

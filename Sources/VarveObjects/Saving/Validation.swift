@@ -49,8 +49,15 @@ public struct ValidationReport {
 
 extension ManagedObjectContext {
     /// All failures of all objects, in one error.
-    func validate(_ changes: ChangeSet) throws(StoreError) {
-        let denials = try denials(of: doomed.sorted { $0.key < $1.key }.map { ($0.value, $0.key) })
+    /// - Parameter isIncluded: which deletions are looked at.
+    func validate(
+        _ changes: ChangeSet,
+        deleting isIncluded: (ObjectID) -> Bool = { _ in true }
+    ) throws(StoreError) {
+        let denials = try denials(
+            of: doomed.filter { isIncluded($0.key) }.sorted { $0.key < $1.key }
+                .map { ($0.value, $0.key) }
+        )
         var details = self.details(of: denials)
         for object in [changes.inserted, changes.updated].joined() {
             let model = object.storage.model

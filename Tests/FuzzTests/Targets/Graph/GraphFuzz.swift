@@ -3,6 +3,17 @@
 import VarveObjects
 import VarveTesting
 
+/// What runs of random steps happen in.
+protocol FuzzedWorld: AnyObject {
+    /// - Parameter observes: whether somebody observes.
+    init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws
+    /// What was done, to be read.
+    var script: [String] { get }
+    func step(_ number: UInt64) throws
+    func finish() throws
+    func end()
+}
+
 /// Random edits in random contexts, held against a plain model.
 enum GraphFuzz {
     /// A run that broke a promise.
@@ -24,16 +35,19 @@ enum GraphFuzz {
     /// - Parameter observes: whether the contexts tell observers (`options` say so), and there are
     ///   some.
     static func run(
+        _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions = ContainerOptions(),
         observes: Bool = false
     ) throws {
-        guard let found = finding(seed: seed, options: options, observes: observes) else { return }
-        throw shrink(seed, found.setup, found.steps, options, observes)
+        let found = finding(world, seed: seed, options: options, observes: observes)
+        guard let found else { return }
+        throw shrink(world, seed, found.setup, found.steps, options, observes)
     }
 
     /// What the run of a seed finds, as long as it is; nil: nothing.
     static func finding(
+        _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions,
         observes: Bool = false
@@ -41,7 +55,7 @@ enum GraphFuzz {
         var random = SeededRandom(seed: seed)
         let setup = random.next()
         let steps = (0..<(16 + Int(random.next() % 90))).map { _ in random.next() }
-        return attempt(seed, setup, steps, options, observes)
+        return attempt(world, seed, setup, steps, options, observes)
     }
 
     /// A run of an input: 8 bytes choose the relationships, each 3 bytes are a step.
@@ -53,7 +67,9 @@ enum GraphFuzz {
         while !reader.isAtEnd {
             steps.append(reader.take(3).reduce(0) { $0 << 8 | UInt64($1) })
         }
-        if let found = attempt(0, setup, steps, ContainerOptions(), false) { throw found }
+        if let found = attempt(GraphWorld.self, 0, setup, steps, ContainerOptions(), false) {
+            throw found
+        }
     }
 
     /// Random inputs to begin with.
@@ -66,6 +82,7 @@ enum GraphFuzz {
 
     /// The steps as they are; nil: nothing was found.
     static func attempt(
+        _ type: any FuzzedWorld.Type,
         _ seed: UInt64,
         _ setup: UInt64,
         _ steps: [UInt64],
@@ -74,11 +91,10 @@ enum GraphFuzz {
     ) -> Finding? {
         var script: [String] = []
         do {
-            let world = try GraphWorld(setup, options, observes: observes)
+            let world = try type.init(setup, options, observes: observes)
             defer {
                 script = world.script
-                world.editors = []
-                try? world.container.closeNow(discardingEdits: true)
+                world.end()
             }
             for step in steps { try world.step(step) }
             try world.finish()
@@ -96,13 +112,14 @@ enum GraphFuzz {
 
     /// Takes steps out, many at once and then fewer, as long as something fails.
     static func shrink(
+        _ world: any FuzzedWorld.Type,
         _ seed: UInt64,
         _ setup: UInt64,
         _ steps: [UInt64],
         _ options: ContainerOptions,
         _ observes: Bool
     ) -> Finding {
-        guard var best = attempt(seed, setup, steps, options, observes) else {
+        guard var best = attempt(world, seed, setup, steps, options, observes) else {
             return Finding(
                 seed: seed,
                 setup: setup,
@@ -118,7 +135,7 @@ enum GraphFuzz {
             while start < best.steps.count {
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(fewer.count, start + size))
-                if let found = attempt(seed, setup, fewer, options, observes) {
+                if let found = attempt(world, seed, setup, fewer, options, observes) {
                     best = found
                     isSmaller = true
                 } else {

@@ -139,7 +139,7 @@ struct ModelAttributes {
 }
 
 /// One run.
-final class GraphWorld {
+final class GraphWorld: FuzzedWorld {
     let access = GraphAccess()
     let disk = SimulatedDisk()
     let options: ContainerOptions
@@ -171,7 +171,7 @@ final class GraphWorld {
     /// Whether the model does not know any more what is stored.
     var isOver = false
 
-    init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws {
+    required init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws {
         var random = SeededRandom(seed: setup)
         self.options = options
         looks = observes
@@ -192,6 +192,11 @@ final class GraphWorld {
         for _ in 0..<count { try addEditor() }
         note("uses \(relations.map(\.name).joined(separator: " ")), \(count) contexts")
         if observes { note(interrupts ? "with observers that roll back" : "with observers") }
+    }
+
+    func end() {
+        editors = []
+        try? container.closeNow(discardingEdits: true)
     }
 
     /// A context that stands on the newest commit.

@@ -1,0 +1,111 @@
+// What a stretch of edits did to the objects that a context shows: values before and after.
+//
+// Invariants
+// - It names objects by ID and keeps values, not steps: it can be laid over another commit, and over
+//   another context. Undo, redo, branches and reverted commits are the same thing in two directions.
+// - Both sides are whole: a relationship is in it from each end that changed.
+// - A value that is the same before and after is not in it; an object without any is not either.
+// - A reference to an object that is not there is none, whatever the row has. One that stays in its
+//   row while its object goes (`noAction`, `deny`) dangles: the deletion decides what is shown.
+
+import VarveBase
+import VarveRecords
+
+/// The two ends of a stretch of edits.
+enum DeltaSide {
+    case before
+    case after
+
+    var other: DeltaSide { self == .before ? .after : .before }
+}
+
+/// A change of some objects, in the order in which they were first touched.
+struct GraphDelta {
+    /// One attribute or to-one relationship.
+    struct Value {
+        let slot: Int
+        let before: StoredValue
+        let after: StoredValue
+        /// The reference itself did not change; its object came or went.
+        var dangles = false
+        /// Nothing is shown on either side, and the reference is another one.
+        var isHidden = false
+
+        func on(_ side: DeltaSide) -> StoredValue { side == .before ? before : after }
+    }
+
+    /// One to-many relationship that is kept in rows of its own, or has an order.
+    struct List {
+        let slot: Int
+        let removed: [ObjectID]
+        let added: [ObjectID]
+        /// All members, where the list has an order or its object came or went; else nil.
+        let members: (before: [ObjectID], after: [ObjectID])?
+
+        /// What is to become a member on the way to a side, and what is to be none.
+        func wanted(_ side: DeltaSide) -> (added: [ObjectID], removed: [ObjectID]) {
+            side == .after ? (added, removed) : (removed, added)
+        }
+    }
+
+    /// One object.
+    struct Item {
+        let model: EntityModel
+        let id: ObjectID
+        /// Whether it was there before, and after.
+        let existed: Bool
+        let exists: Bool
+        /// Whether some commit has had it.
+        let wasSaved: Bool
+        /// Of an object that came or went: so that it is the same instance again.
+        var object: (any ManagedObject)?
+        /// Of an object that came or went: every column. Behind a deletion stand the relationships
+        /// that it had at last: they say what its cascades reached.
+        let values: [Value]
+        let lists: [List]
+
+        func isThere(_ side: DeltaSide) -> Bool { side == .before ? existed : exists }
+    }
+
+    var items: [Item] = []
+    /// The blobs that the values name: their bytes are kept as long as this is.
+    var blobs: [BlobReference: Blob] = [:]
+
+    /// The journals at both ends: as long as their edits are not saved, they say more than values.
+    var journals: Journals?
+
+    var isEmpty: Bool { items.isEmpty }
+
+    /// What the app wanted of relationships, before and after, in one era of its context.
+    struct Journals {
+        let before: Journal
+        let after: Journal
+        let era: Int
+
+        func on(_ side: DeltaSide) -> Journal { side == .before ? before : after }
+    }
+}
+
+extension GraphDelta.List {
+    /// Nil: nothing changed.
+    /// - Parameter hidden: members that were added and then deleted: a deletion that is taken back
+    ///   must not show them.
+    static func between(
+        _ before: [ObjectID],
+        _ after: [ObjectID],
+        _ slot: Int,
+        hidden: [ObjectID],
+        isOrdered: Bool,
+        isWhole: Bool
+    ) -> Self? {
+        let (old, new) = (Set(before), Set(after))
+        let list = Self(
+            slot: slot,
+            removed: before.filter { !new.contains($0) },
+            added: (after + hidden).filter { !old.contains($0) },
+            members: isWhole || isOrdered ? (before, after) : nil
+        )
+        let isSame = list.removed.isEmpty && list.added.isEmpty && (!isOrdered || before == after)
+        return isSame && !isWhole ? nil : list
+    }
+}

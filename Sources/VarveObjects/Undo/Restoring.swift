@@ -1,0 +1,412 @@
+// Laying a delta over what a context shows: objects come back, properties get their values, objects
+// go. Undo lays it backward, redo and branches forward.
+//
+// Invariants
+// - What is to be done is decided before anything is done: one step must not look like somebody
+//   else's change to the next.
+// - A property that has neither the value that the delta left nor the one that it leads to was
+//   changed by somebody else. It is skipped and said, or overwritten, as the caller asks.
+// - All is done by ordinary edits: inverses, conflicts and observers work as they do for the app's.
+
+import Synchronization
+import VarveBase
+import VarveRecords
+
+/// Why a part of a delta was not laid.
+enum DeltaObstacle {
+    /// The property has another value meanwhile.
+    case changed
+    /// The object is gone.
+    case gone
+    /// The relationship would lead to an object that is gone.
+    case targetGone
+}
+
+/// A part of a delta that meets what others did.
+struct DeltaConflict {
+    let item: GraphDelta.Item
+    /// Nil: the object as a whole.
+    let slot: Int?
+    let obstacle: DeltaObstacle
+    /// The property that others changed of an object that was to go.
+    var changedSlot: Int?
+}
+
+/// What laying a delta comes to.
+struct DeltaPlan {
+    fileprivate struct Step {
+        let item: GraphDelta.Item
+        let slots: [(slot: Int, value: StoredValue)]
+        let lists: [GraphDelta.List]
+    }
+
+    let side: DeltaSide
+    fileprivate var returning: [Step] = []
+    fileprivate var changing: [Step] = []
+    fileprivate var leaving: [GraphDelta.Item] = []
+    var conflicts: [DeltaConflict] = []
+    /// What stands for all relationships and deletions.
+    fileprivate var journal: Journal?
+}
+
+extension ManagedObjectContext {
+    // MARK: Deciding
+
+    /// What has to be done to bring the objects of a delta to one of its sides.
+    /// - Parameter overwrites: whether what others changed gives way.
+    func plan(_ delta: GraphDelta, to side: DeltaSide, overwrites: Bool) -> DeltaPlan {
+        var plan = DeltaPlan(side: side)
+        // Unsaved edits of relationships are taken back as such, whatever others did.
+        if delta.journals?.era == era { plan.journal = delta.journals?.on(side) }
+        let isReturning = Set(
+            delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
+        )
+        for item in delta.items {
+            let isThere = isThere(item.id, item.model)
+            switch (item.isThere(side), isThere) {
+            case (false, false): continue
+            case (false, true): decideLeaving(item, &plan, overwrites)
+            case (true, false):
+                guard !item.isThere(side.other) else {
+                    plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
+                    continue
+                }
+                let slots = item.values.map { ($0.slot, $0.on(side)) }
+                let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
+                plan.returning.append(step)
+            case (true, true):
+                // Somebody has brought it back already: it is his.
+                guard item.isThere(side.other) else { continue }
+                decideChanges(item, &plan, overwrites, isReturning)
+            }
+        }
+        return plan
+    }
+
+    /// A value without references to what is not there.
+    private func shownValue(of object: any ManagedObject, _ slot: Int) -> StoredValue? {
+        guard let value = value(of: object, slot: slot) else { return nil }
+        return leads(value, object.storage.model, slot) ? value : .null
+    }
+
+    private func decideLeaving(
+        _ item: GraphDelta.Item,
+        _ plan: inout DeltaPlan,
+        _ overwrites: Bool
+    ) {
+        let object = object(item.id, item.model)
+        let other = item.values.first { value in
+            guard let now = shownValue(of: object, value.slot) else { return true }
+            return !now.isSame(as: value.on(plan.side.other))
+        }
+        if let other, !overwrites, plan.journal == nil {
+            plan.conflicts.append(
+                DeltaConflict(
+                    item: item,
+                    slot: nil,
+                    obstacle: .changed,
+                    changedSlot: other.slot
+                )
+            )
+        } else {
+            plan.leaving.append(item)
+        }
+    }
+
+    private func decideChanges(
+        _ item: GraphDelta.Item,
+        _ plan: inout DeltaPlan,
+        _ overwrites: Bool,
+        _ isReturning: Set<ObjectID>
+    ) {
+        let object = object(item.id, item.model)
+        var slots: [(slot: Int, value: StoredValue)] = []
+        for value in item.values {
+            let isReference = item.model.properties[value.slot].relationship != nil
+            if isReference, plan.journal != nil { continue }
+            guard let now = shownValue(of: object, value.slot) else { continue }
+            let wanted = value.on(plan.side)
+            if value.isHidden {
+                let raw = self.value(of: object, slot: value.slot)
+                if raw?.object != nil, now == .null { slots.append((value.slot, .null)) }
+                continue
+            }
+            if now.isSame(as: wanted) || value.dangles && wanted == .null { continue }
+            if !overwrites, !now.isSame(as: value.on(plan.side.other)) {
+                plan.conflicts.append(
+                    DeltaConflict(item: item, slot: value.slot, obstacle: .changed)
+                )
+                continue
+            }
+            if let target = wanted.object, !isReturning.contains(target),
+                let far = targetModel(item.model, value.slot), !isThere(target, far)
+            {
+                plan.conflicts.append(
+                    DeltaConflict(item: item, slot: value.slot, obstacle: .targetGone)
+                )
+                continue
+            }
+            slots.append((value.slot, wanted))
+        }
+        if slots.isEmpty, item.lists.isEmpty { return }
+        plan.changing.append(DeltaPlan.Step(item: item, slots: slots, lists: item.lists))
+    }
+
+    // MARK: Doing
+
+    /// Does what was decided, as one edit.
+    func lay(_ plan: DeltaPlan, of delta: GraphDelta) {
+        asOneEdit {
+            record(plan)
+            if let journal = plan.journal {
+                lay(journal, plan, delta)
+                return
+            }
+            bringBack(plan.returning, delta)
+            for step in plan.changing { setAttributes(step, delta) }
+            for step in plan.returning + plan.changing { setReferences(step, plan.side) }
+            for step in plan.returning + plan.changing { setLists(step, plan.side) }
+            remove(plan.leaving)
+        }
+        noteLiveEdit()
+    }
+
+    /// The journal is another one; attributes are not in it, nor is who is new.
+    private func lay(_ journal: Journal, _ plan: DeltaPlan, _ delta: GraphDelta) {
+        for step in plan.returning {
+            if let object = registered(step.item.id), isPending(object) {
+                recordInsertion(object)
+            } else {
+                makeAgain(step, delta)
+            }
+        }
+        self.journal = journal
+        replay()
+        for step in plan.returning + plan.changing { setAttributes(step, delta) }
+        for item in plan.leaving {
+            guard let object = registered(item.id), !object.storage.isOver else { continue }
+            if object.isInserted { endNew(item.id) } else { remove([item]) }
+        }
+        forgetIfNothingIsLeft()
+    }
+
+    /// Whether an object is deleted, and that is not saved.
+    private func isPending(_ object: any ManagedObject) -> Bool {
+        !object.isInserted && object.storage.state.contains(.deleted)
+    }
+
+    /// Who records beside the undo steps learns what will be touched before deletions are taken
+    /// back, which changes more than one property at once.
+    private func record(_ plan: DeltaPlan) {
+        for step in plan.changing {
+            guard let object = registered(step.item.id) else { continue }
+            for value in step.item.values { recordValue(of: object, value.slot) }
+            for list in step.item.lists { recordList(step.item.id, step.item.model, list.slot) }
+        }
+    }
+
+    private func bringBack(_ steps: [DeltaPlan.Step], _ delta: GraphDelta) {
+        // A deletion that is not saved is taken back: what it did goes with it.
+        var pending: Set<ObjectID> = []
+        for step in steps {
+            guard let object = registered(step.item.id), isPending(object) else { continue }
+            pending.insert(step.item.id)
+            recordInsertion(object)
+        }
+        if !pending.isEmpty { takeBackDeletions(pending) }
+        for step in steps {
+            guard pending.contains(step.item.id) else {
+                makeAgain(step, delta)
+                continue
+            }
+            setAttributes(step, delta)
+        }
+    }
+
+    /// Takes deletions out of the journal. Their objects are as their commit has them.
+    private func takeBackDeletions(_ ids: Set<ObjectID>) {
+        journal.removeAll { intent in
+            if case .delete(_, let id) = intent { return ids.contains(id) }
+            return false
+        }
+        deletesToProcess.removeAll { ids.contains($0) }
+        replay()
+        for id in ids.sorted() {
+            guard let object = registered(id), doomed[id] == nil else { continue }
+            unmark(object)
+        }
+    }
+
+    /// Makes an object again whose row is gone, or that never had one: as a new one with its ID.
+    private func makeAgain(_ step: DeltaPlan.Step, _ delta: GraphDelta) {
+        let (model, id) = (step.item.model, step.item.id)
+        let object = instance(id, model, step.item.object)
+        let wasSaved =
+            step.item.wasSaved || !object.storage.state.isDisjoint(with: [.gone, .returned])
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        if let row = object.storage.row {
+            object.storage.row = nil
+            container.store.rowCache.unpin(row)
+            container.counters.realised.subtract(1, ordering: .relaxed)
+        }
+        object.storage.related = nil
+        object.storage.state = wasSaved ? [.inserted, .returned] : .inserted
+        let edits = ObjectEdits(values: model.makeInsertValues())
+        object.storage.edits = edits
+        keptValues[id] = nil
+        alsoDeleted[id] = nil
+        failures[id] = nil
+        for (slot, value) in step.slots where model.properties[slot].relationship == nil {
+            keepBlob(value, delta, object, slot)
+            edits.values[slot] = value
+            edits.assign(slot)
+        }
+        recordInsertion(object)
+        noteChanged(object, id)
+        object.storage.observation?.announce(object, nil, isBefore: false)
+    }
+
+    /// The instance that the object was, if it can be had.
+    func instance(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ kept: (any ManagedObject)?
+    ) -> any ManagedObject {
+        if let known = registered(id) { return known }
+        guard let kept, kept.storage.core === core else { return object(id, model) }
+        core.registry.insert(kept, id, entity: model.number, token: kept.storage.token)
+        return kept
+    }
+
+    private func keepBlob(
+        _ value: StoredValue,
+        _ delta: GraphDelta,
+        _ object: any ManagedObject,
+        _ slot: Int
+    ) {
+        guard case .blob(let reference) = value, let blob = delta.blobs[reference] else { return }
+        _ = keepPending(blob, for: object, slot)
+    }
+
+    private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta) {
+        let object = object(step.item.id, step.item.model)
+        for (slot, value) in step.slots
+        where step.item.model.properties[slot].relationship == nil {
+            keepBlob(value, delta, object, slot)
+            set(value, of: object, slot: slot)
+        }
+    }
+
+    private func setReferences(_ step: DeltaPlan.Step, _ side: DeltaSide) {
+        let (model, id) = (step.item.model, step.item.id)
+        for (slot, value) in step.slots {
+            guard let far = targetModel(model, slot) else { continue }
+            let object = object(id, model)
+            var target = value.object
+            if let wanted = target, !isThere(wanted, far) { target = nil }
+            if self.value(of: object, slot: slot)?.object == target { continue }
+            submit(.relate(model, id, slot: slot, to: target), object)
+        }
+    }
+
+    private func remove(_ items: [GraphDelta.Item]) {
+        if items.isEmpty { return }
+        hooksAreSilent += 1
+        // What was new leads to nothing before it goes, and what was not to what it led to then: no
+        // cascade takes others along.
+        for item in items { if item.existed { leadAsAtLast(item) } else { detach(item) } }
+        for item in items { markDeleted(object(item.id, item.model)) }
+        processPendingDeletions()
+        hooksAreSilent -= 1
+    }
+
+    /// Gives an object that is to be deleted again the relationships that it had when it was.
+    private func leadAsAtLast(_ item: GraphDelta.Item) {
+        let slots = item.values.filter { !$0.before.isSame(as: $0.after) }
+            .map { ($0.slot, $0.after) }
+        let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
+        setReferences(step, .after)
+        for list in item.lists {
+            for member in list.removed
+            where (try? isMember(member, item.id, item.model, list.slot)) == true {
+                submit(
+                    .unlink(item.model, item.id, slot: list.slot, member),
+                    object(item.id, item.model)
+                )
+            }
+        }
+    }
+
+    private func detach(_ item: GraphDelta.Item) {
+        let (model, id) = (item.model, item.id)
+        let object = object(id, model)
+        for slot in model.relationshipSlots {
+            if model.properties[slot].relationship?.isToMany == false {
+                if value(of: object, slot: slot)?.object == nil { continue }
+                submit(.relate(model, id, slot: slot, to: nil), object)
+                continue
+            }
+            for list in item.lists where list.slot == slot {
+                for member in list.added where (try? isMember(member, id, model, slot)) == true {
+                    submit(.unlink(model, id, slot: slot, member), object)
+                }
+            }
+        }
+    }
+
+    // MARK: Lists
+
+    private func setLists(_ step: DeltaPlan.Step, _ side: DeltaSide) {
+        for list in step.lists { set(list, of: step.item, to: side) }
+    }
+
+    private func set(_ list: GraphDelta.List, of item: GraphDelta.Item, to side: DeltaSide) {
+        let (model, id, slot) = (item.model, item.id, list.slot)
+        guard let far = targetModel(model, slot),
+            let relationship = model.properties[slot].relationship
+        else { return }
+        let object = object(id, model)
+        do throws(StoreError) {
+            var (added, removed) = list.wanted(side)
+            let members = list.members.map { side == .after ? $0.after : $0.before }
+            if item.existed != item.exists, let members {
+                // It comes back with these, whatever its edits made of it.
+                let wanted = Set(members)
+                removed = try self.members(of: object, slot: slot).filter { !wanted.contains($0) }
+                added = members
+            }
+            for member in removed where try isMember(member, of: object, slot: slot) {
+                submit(.unlink(model, id, slot: slot, member), object)
+            }
+            for member in added where isThere(member, far) {
+                if try isMember(member, of: object, slot: slot) { continue }
+                submit(.link(model, id, slot: slot, member, .end), object)
+            }
+            guard relationship.isOrdered, let members else { return }
+            let now = try self.members(of: object, slot: slot)
+            let wanted = Self.merged(now, into: members)
+            if wanted != now { submit(.arrange(model, id, slot: slot, wanted), object) }
+        } catch {
+            note(error, object)
+        }
+    }
+
+    /// The members of now in an order that some of them had; what others added stays behind the one
+    /// that it came after.
+    static func merged(_ now: [ObjectID], into order: [ObjectID]) -> [ObjectID] {
+        let (present, known) = (Set(now), Set(order))
+        var strangers: [ObjectID: [ObjectID]] = [:]
+        var first: [ObjectID] = []
+        var last: ObjectID?
+        for id in now {
+            if known.contains(id) {
+                last = id
+            } else if let last {
+                strangers[last, default: []].append(id)
+            } else {
+                first.append(id)
+            }
+        }
+        return first + order.filter(present.contains).flatMap { [$0] + (strangers[$0] ?? []) }
+    }
+}

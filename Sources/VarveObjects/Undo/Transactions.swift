@@ -1,0 +1,48 @@
+// Edits that are taken back if something throws.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Runs edits that count together: if `body` throws, what it edited is as it was before, and
+    /// edits from before stay. Nothing is saved. Transactions may stand one inside the other.
+    ///
+    /// Save when it has returned: `save()` in `body` throws `reentrantSave`. A `rollback()` or
+    /// `reset()` in `body` gives up all edits, those from before as well.
+    ///
+    /// - Throws: what `body` throws.
+    /// - Complexity: O(edits of `body`).
+    public func transaction<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        processPendingDeletions()
+        let recorder = EditRecorder()
+        recorders.append(recorder)
+        openTransactions += 1
+        let refused = refusals
+        defer {
+            openTransactions -= 1
+            recorders.removeAll { $0 === recorder }
+        }
+        do throws(Failure) {
+            return try body()
+        } catch {
+            takeBack(recorder)
+            refusals = refused.filter { known in refusals.contains { $0.key == known.key } }
+            throw error
+        }
+    }
+
+    private func takeBack(_ recorder: EditRecorder) {
+        // What was only marked has changed nothing yet.
+        let marked = deletesToProcess
+        deletesToProcess = []
+        for id in marked { if let object = changed[id] { unmark(object) } }
+        let deltas = recorder.take(self)
+        recorder.isPaused = true
+        for delta in deltas.reversed() {
+            lay(plan(delta, to: .before, overwrites: true), of: delta)
+        }
+        announceStates()
+    }
+}

@@ -1,0 +1,247 @@
+// Undo and redo of the edits of a context.
+//
+// Invariants
+// - A step is what its edits did, as values. So it can be undone after a save and after a merge.
+// - What others changed since is theirs: an undo leaves it, and says so.
+// - Steps end with `rollback()` and `reset()`, which give up what they stand on.
+
+import Observation
+public import VarveBase
+import VarveRecords
+
+/// A property or object that an undo or redo left as it is.
+public struct SkippedEdit: Hashable, Sendable {
+    /// Why it was left.
+    public enum Reason: String, Hashable, Sendable {
+        /// It has another value than the step left: somebody else changed it since.
+        case changedSince
+        /// The object was deleted by somebody else.
+        case deletedSince
+        /// The relationship would lead to an object that is deleted.
+        case targetDeleted
+    }
+
+    /// The object.
+    public let object: ManagedObjectID
+    /// The property; nil: the object as a whole.
+    public let property: String?
+    /// Why it was left.
+    public let reason: Reason
+}
+
+/// The steps of one context.
+final class UndoSteps {
+    struct Step {
+        let name: String
+        let deltas: [GraphDelta]
+    }
+
+    /// How many steps are kept.
+    var limit: Int
+    let recorder = EditRecorder()
+    fileprivate(set) var undone: [Step] = []
+    fileprivate(set) var done: [Step] = []
+    /// Groups that are open, one in the other.
+    fileprivate var depth = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    func forgetAll() {
+        recorder.forget()
+        done = []
+        undone = []
+    }
+
+    /// The steps to redo stand on what is no more.
+    func noteEdit() { if !undone.isEmpty, !recorder.isPaused { undone = [] } }
+
+    fileprivate func push(_ step: Step) {
+        done.append(step)
+        if done.count > limit { done.removeFirst(done.count - limit) }
+    }
+}
+
+extension ManagedObjectContext {
+    // MARK: Settings
+
+    /// How many steps can be undone; 0, the default: edits are not recorded. Each step keeps the
+    /// values that its edits changed, and objects that they deleted. A smaller number drops the
+    /// oldest steps.
+    public var undoLimit: Int {
+        get { undoSteps?.limit ?? 0 }
+        set {
+            guard newValue > 0 else {
+                if let steps = undoSteps { recorders.removeAll { $0 === steps.recorder } }
+                undoSteps = nil
+                announceStates()
+                return
+            }
+            if let steps = undoSteps {
+                steps.limit = newValue
+                if steps.done.count > newValue {
+                    steps.done.removeFirst(steps.done.count - newValue)
+                }
+            } else {
+                let steps = UndoSteps(limit: newValue)
+                undoSteps = steps
+                recorders.append(steps.recorder)
+            }
+        }
+    }
+
+    /// Whether there is a step to undo. Observed.
+    public var canUndo: Bool {
+        trackUndo(\.canUndo)
+        return hasUndo
+    }
+
+    /// Whether there is a step to redo. Observed.
+    public var canRedo: Bool {
+        trackUndo(\.canRedo)
+        return hasRedo
+    }
+
+    var hasUndo: Bool {
+        guard let steps = undoSteps else { return false }
+        return !steps.done.isEmpty || !steps.recorder.isEmpty
+    }
+
+    var hasRedo: Bool {
+        guard let steps = undoSteps else { return false }
+        return !steps.undone.isEmpty && steps.recorder.isEmpty
+    }
+
+    /// The name of the step that `undo()` takes back; empty: it has none, or there is no step.
+    public var undoActionName: String {
+        guard let steps = undoSteps, steps.recorder.isEmpty else { return "" }
+        return steps.done.last?.name ?? ""
+    }
+
+    /// The name of the step that `redo()` does again; empty: it has none, or there is no step.
+    public var redoActionName: String { hasRedo ? undoSteps?.undone.last?.name ?? "" : "" }
+
+    // MARK: Steps
+
+    /// Makes one step of the edits in `body`. A group inside a group belongs to the outer one.
+    /// Edits outside of groups are one step from one save, group or undo to the next.
+    ///
+    /// - Parameter name: what an app writes behind "Undo".
+    /// - Throws: what `body` throws. Its edits stay, and are a step; `transaction` takes them back.
+    /// - Complexity: O(edits).
+    public func withUndoGroup<Result, Failure: Error>(
+        _ name: String = "",
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let steps = undoSteps, steps.depth == 0 else { return try body() }
+        endUndoStep("")
+        steps.depth += 1
+        defer {
+            steps.depth -= 1
+            endUndoStep(name)
+        }
+        return try body()
+    }
+
+    /// Takes the last step back: values, relationships, orders, new and deleted objects are as they
+    /// were before it. That is an edit like any other: if the step was saved, the next save writes
+    /// it. Objects that it deleted come back with their IDs.
+    ///
+    /// Hooks are not called for it: what they did is part of the step.
+    ///
+    /// - Returns: what was left because somebody else changed it since.
+    /// - Throws: `StoreError`: `invalidRequest` inside a group or transaction, `reentrantSave` while
+    ///   a save or a hook runs.
+    /// - Complexity: O(edits of the step), and O(n) for each list with an order among them.
+    @discardableResult
+    public func undo() throws -> [SkippedEdit] {
+        try checkUndo("undo")
+        endUndoStep("")
+        guard let steps = undoSteps, let step = steps.done.popLast() else { return [] }
+        defer { announceStates() }
+        let skipped = lay(step.deltas.reversed(), to: .before, steps)
+        steps.undone.append(step)
+        return skipped
+    }
+
+    /// Does the step again that `undo()` took back last. An edit in between ends that.
+    /// - Returns: what was left because somebody else changed it since.
+    /// - Throws: as `undo()`.
+    /// - Complexity: as `undo()`.
+    @discardableResult
+    public func redo() throws -> [SkippedEdit] {
+        try checkUndo("redo")
+        endUndoStep("")
+        guard let steps = undoSteps, let step = steps.undone.popLast() else { return [] }
+        defer { announceStates() }
+        let skipped = lay(step.deltas, to: .after, steps)
+        steps.push(step)
+        return skipped
+    }
+
+    /// Forgets all steps, and keeps the edits.
+    public func removeAllUndoSteps() {
+        processPendingDeletions()
+        undoSteps?.forgetAll()
+        announceStates()
+    }
+
+    private func lay(
+        _ deltas: [GraphDelta],
+        to side: DeltaSide,
+        _ steps: UndoSteps
+    ) -> [SkippedEdit] {
+        steps.recorder.isPaused = true
+        defer { steps.recorder.isPaused = false }
+        var skipped: [SkippedEdit] = []
+        for delta in deltas {
+            let plan = plan(delta, to: side, overwrites: false)
+            lay(plan, of: delta)
+            skipped += plan.conflicts.map(skippedEdit)
+        }
+        return skipped
+    }
+
+    func skippedEdit(_ conflict: DeltaConflict) -> SkippedEdit {
+        let reason: SkippedEdit.Reason =
+            switch conflict.obstacle {
+            case .changed: .changedSince
+            case .gone: .deletedSince
+            case .targetGone: .targetDeleted
+            }
+        return SkippedEdit(
+            object: identity(conflict.item.model, conflict.item.id),
+            property: conflict.slot.map { conflict.item.model.properties[$0].name },
+            reason: reason
+        )
+    }
+
+    /// Makes a step of what was recorded.
+    func endUndoStep(_ name: String) {
+        guard let steps = undoSteps, steps.depth == 0, !steps.recorder.isEmpty else { return }
+        processPendingDeletions()
+        let deltas = steps.recorder.take(self)
+        if deltas.isEmpty { return }
+        steps.noteEdit()
+        steps.push(UndoSteps.Step(name: name, deltas: deltas))
+        announceStates()
+    }
+
+    private func checkUndo(_ name: String) throws(StoreError) {
+        guard phase == .idle, hookObject == nil, !isDeleting, observersTold == 0 else {
+            throw StoreError(
+                .reentrantSave,
+                "\(name) was called inside a save, a hook or an observer of the same context",
+                place: .init(store: container.place),
+                suggestion: "Call it when they have returned."
+            )
+        }
+        guard undoSteps?.depth ?? 0 == 0, openTransactions == 0 else {
+            throw StoreError(
+                .invalidRequest,
+                "\(name) was called inside an undo group or a transaction",
+                place: .init(store: container.place),
+                suggestion: "Call it when the group has ended."
+            )
+        }
+    }
+}
