@@ -37,6 +37,17 @@ struct CommitChain {
         self.newest = newest
     }
 
+    /// The same chain, read through a window: for walks over many small frames.
+    func windowed() throws(EngineError) -> CommitChain {
+        let end = try commit(at: newest).end
+        let log = LogReader(copying: generation.log, file: FrameWindow(generation.file, upTo: end))
+        return CommitChain(generation, LogScan(log: log, size: scan.size), newest)
+    }
+
+    private init(_ generation: Generation, _ scan: LogScan, _ newest: FileOffset) {
+        (self.generation, self.scan, self.newest) = (generation, scan, newest)
+    }
+
     /// A commit frame of the chain.
     func commit(at offset: FileOffset) throws(EngineError) -> ScannedCommit {
         guard let commit = try scan.commit(at: offset) else {

@@ -158,6 +158,7 @@ public final class PersistentContainer: Sendable {
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
         if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }
+        options.adjustingEngine?(&records.engine)
         let store: RecordStore
         do throws(RecordError) {
             store = try RecordStore.open(location, schema: description, options: records)

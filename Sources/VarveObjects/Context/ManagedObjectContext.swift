@@ -85,6 +85,8 @@ public final class ManagedObjectContext: Observable {
     /// What observers were told of states and lists; nil before the first of them asked.
     var watch: StateWatch?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
+    /// The commit of the past at which the context stays; nil for one of the present.
+    private(set) var fixed: RecordSnapshot?
     private let pinToken: Int
     private let owner: PinOwner
     /// The same commit, held by blob handles that may outlive the context.
@@ -119,7 +121,8 @@ public final class ManagedObjectContext: Observable {
         get { pinned }
         set {
             pinned = newValue
-            container.pins.set(pinToken, newValue?.number)
+            // What others commit concerns no context of the past.
+            if fixed == nil { container.pins.set(pinToken, newValue?.number) }
         }
     }
 
@@ -143,9 +146,16 @@ public final class ManagedObjectContext: Observable {
         return try currentSnapshot()
     }
 
-    /// The newest commit, held by this context.
+    /// The newest commit, held by this context; in a context of the past always its own.
     func newestSnapshot() throws(StoreError) -> RecordSnapshot {
-        try container.newestSnapshot(for: owner)
+        if let fixed { return fixed }
+        return try container.newestSnapshot(for: owner)
+    }
+
+    /// Makes this new context one of the past.
+    func stay(at past: RecordSnapshot) {
+        fixed = past
+        snapshot = past
     }
 
     /// What blob handles hold: they share one, so that they are told from the context in the

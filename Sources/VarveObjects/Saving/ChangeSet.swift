@@ -42,6 +42,7 @@ extension ManagedObjectContext {
     /// Throws when the store may not be written.
     func checkWritable() throws(StoreError) {
         try container.checkOpen()
+        try checkIsOfThePresent()
         if container.options.isReadOnly {
             throw StoreError(
                 .readOnly,
