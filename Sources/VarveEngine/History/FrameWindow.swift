@@ -59,10 +59,11 @@ final class FrameWindow: ReadOnlyFile {
             return (isInside ? Self.part(of: window, from, to) : nil, window.start)
         }
         if let known { return known }
-        // A walk down the file wants what lies before, one up the file what lies behind.
+        // A walk down the file wants what lies before, one up the file what lies behind. It asks
+        // for a frame's header first, and then for all of it.
         let isDown = from < start
-        let first = isDown ? to - min(to, Self.windowBytes) : from
-        let last = isDown ? to : min(limit, from + Self.windowBytes)
+        let last = min(limit, isDown ? to + Self.windowBytes / 4 : from + Self.windowBytes)
+        let first = isDown ? last - min(last, Self.windowBytes) : from
         let bytes = try file.read(at: FileOffset(first), count: Int(last - first))
         let made = Window(start: first, bytes: bytes)
         guard to <= made.end else { return try file.read(at: offset, count: count) }

@@ -4,77 +4,105 @@
 // - A state that is kept never changes: whoever goes on from it has a stamp of his own, and copies
 //   each node that he changes.
 // - Kept states belong to the file that is the store, or go at the next question; together they
-//   keep at most `bytesMax` bytes of nodes.
+//   keep at most `bytesMax` bytes of nodes. Others are known as long as somebody reads them.
 // - Keeping is a matter of time only: with or without it every commit is shown the same.
 
 internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 
-/// States of the past that were made not long ago: a neighbour costs what lies between.
+/// States of the past that were made not long ago, or that somebody reads: a neighbour costs what
+/// lies between.
 final class PastStates: Sendable {
+    private struct Reader {
+        weak var snapshot: Snapshot?
+    }
+    private struct Known {
+        /// Kept, the one that was used last at the end.
+        var states: [StoreState] = []
+        /// What somebody reads costs no memory of its own, however large it is.
+        var readers: [Reader] = []
+    }
+
     /// Bytes of nodes that the kept states may hold.
     static let bytesMax: UInt64 = 16 << 20
     private static let statesMax = 32
 
-    /// The states, the one that was used last at the end.
-    private let states = Mutex<[StoreState]>([])
+    private let known = Mutex(Known())
     /// Above those of transactions and of followers.
     private let stamp = Atomic<UInt64>(1 << 63)
 
     /// For one replay: no node has it yet.
     func takeStamp() -> UInt64 { stamp.add(1, ordering: .relaxed).newValue }
 
-    /// The newest kept state of a stretch that is not behind a frame.
+    /// The newest known state of a stretch that is not behind a frame.
     func nearest(
         _ base: FileOffset,
         upTo frame: FileOffset,
         in generation: Generation
     ) -> StoreState? {
-        states.withLock { states in
-            states.removeAll { $0.generation !== generation }
-            let fitting = states.indices.filter {
-                states[$0].baseFrame == base && states[$0].frame <= frame
+        // Let go after the lock: the end of a snapshot takes another one.
+        var living: [Snapshot] = []
+        defer { withExtendedLifetime(living) {} }
+        return known.withLock { known in
+            living = known.readers.compactMap(\.snapshot)
+            known.states.removeAll { $0.generation !== generation }
+            func fits(_ state: StoreState) -> Bool {
+                state.generation === generation && state.baseFrame == base && state.frame <= frame
             }
-            guard let best = fitting.max(by: { states[$0].frame < states[$1].frame }) else {
-                return nil
-            }
-            let state = states.remove(at: best)
-            states.append(state)
+            let best = known.states.indices.filter { fits(known.states[$0]) }
+                .max { known.states[$0].frame < known.states[$1].frame }
+            let read = living.map(\.state).filter(fits).max { $0.frame < $1.frame }
+            guard let best else { return read }
+            let state = known.states[best]
+            if let read, read.frame > state.frame { return read }
+            known.states.append(known.states.remove(at: best))
             return state
         }
     }
 
-    /// Keeps states, oldest first, as far as there is room.
+    /// Keeps states of one replay, oldest first, as far as there is room: the earlier ones hold
+    /// less.
     func keep(_ made: [StoreState]) {
         guard let generation = made.last?.generation else { return }
-        let before = states.withLock { $0 }
+        let before = known.withLock { $0.states }
         var kept: [StoreState] = []
         var nodes = ChangedNodes()
-        for state in (before + made).reversed() where state.generation === generation {
+        for state in made + before.reversed() where state.generation === generation {
             guard kept.count < Self.statesMax else { break }
             if kept.contains(where: { $0.frame == state.frame }) { continue }
             nodes.add(state)
             if nodes.bytes > Self.bytesMax { break }
             kept.append(state)
         }
-        states.withLock { $0 = kept.reversed() }
+        known.withLock { $0.states = kept.reversed() }
+    }
+
+    /// Somebody reads a state of the past.
+    func note(_ snapshot: Snapshot) {
+        known.withLock { known in
+            known.readers.removeAll { $0.snapshot == nil }
+            known.readers.append(Reader(snapshot: snapshot))
+        }
     }
 
     /// Lets go of all: their file is the store no longer, or memory is short.
     func removeAll() {
-        let all = states.withLock { states in
-            defer { states = [] }
-            return states
+        let states = known.withLock { known in
+            defer { known.states = [] }
+            return known.states
         }
-        withExtendedLifetime(all) {}
+        withExtendedLifetime(states) {}
     }
 
     /// States that are kept.
-    var count: Int { states.withLock { $0.count } }
+    var count: Int { known.withLock { $0.states.count } }
 }
 
 extension Engine {
+    /// Lets states of the past go that nobody reads: for memory pressure.
+    public func forgetPastStates() { pastStates.removeAll() }
+
     /// The state after the newest commit of a stretch that is early enough, pinned.
     ///
     /// - Complexity: O(commits of the stretch that are not early + row changes since the checkpoint
@@ -107,7 +135,7 @@ extension Engine {
             frame = next
         }
         commits.reverse()
-        if let state, commits.isEmpty { return pinned(state, for: owner) }
+        if let state, commits.isEmpty { return noted(state, owner) }
         // Up again.
         var made: [StoreState] = []
         var current: StoreState
@@ -124,7 +152,13 @@ extension Engine {
             start = end
         }
         if !made.isEmpty { pastStates.keep(made) }
-        return pinned(current, for: owner)
+        return noted(current, owner)
+    }
+
+    private func noted(_ state: StoreState, _ owner: PinOwner) -> Snapshot {
+        let past = pinned(state, for: owner)
+        pastStates.note(past)
+        return past
     }
 
     private func replay(_ generation: Generation) -> Replay {

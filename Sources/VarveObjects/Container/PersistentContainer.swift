@@ -355,10 +355,12 @@ public final class PersistentContainer: Sendable {
         id.store == identity && store.rowCache.contains(id.object)
     }
 
-    /// Drops every row that no object holds, what lists have read ahead, and the memory kept for
-    /// the next large value (of all containers): for memory pressure.
+    /// Drops every row that no object holds, what lists have read ahead, states of the past that
+    /// nobody reads, and the memory kept for the next large value (of all containers): for memory
+    /// pressure.
     public func trimMemory() {
         store.rowCache.trim()
+        store.engine.forgetPastStates()
         PagePool.trim()
     }
 

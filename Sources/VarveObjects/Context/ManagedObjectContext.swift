@@ -22,7 +22,8 @@ public final class ManagedObjectContext: Observable {
     public let container: PersistentContainer
     /// Named in every commit of this context.
     public var author: String
-    /// Whether commits of others are merged without being asked for. On for the view context.
+    /// Whether commits of others are merged without being asked for. On for the view context, and
+    /// for contexts that were made so.
     public internal(set) var automaticallyMergesChanges = false
 
     @usableFromInline let core: ContextCore
@@ -80,6 +81,10 @@ public final class ManagedObjectContext: Observable {
     /// The object whose `prepareForDeletion` runs: it may still be edited.
     var hookObject: (any ManagedObject)?
     var cancellation: CancellationFlag?
+    /// What moves the context on when somebody commits; ends with it.
+    var following: FollowingTask?
+    /// Objects of which the next save is to see that nobody changed them.
+    var relied: [ObjectID: EntityModel] = [:]
     /// Brings the live lists and values along; nil before the first of them.
     var live: LiveFeed?
     /// What observers were told of states and lists; nil before the first of them asked.
@@ -148,7 +153,7 @@ public final class ManagedObjectContext: Observable {
 
     /// The newest commit, held by this context; in a context of the past always its own.
     func newestSnapshot() throws(StoreError) -> RecordSnapshot {
-        if let fixed { return fixed }
+        if let fixed, !has(.pastMovesOn) { return fixed }
         return try container.newestSnapshot(for: owner)
     }
 

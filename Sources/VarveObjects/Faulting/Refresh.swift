@@ -85,6 +85,7 @@ extension ManagedObjectContext {
         deletesToProcess = []
         pendingBlobs = [:]
         refusals = []
+        relied = [:]
         failureList = []
         listedFailures = []
         failures = [:]

@@ -25,6 +25,7 @@ struct ChangedObjectIDs: Sendable {
                 case .updated: .updated
                 case .deleted: .deleted
                 }
+            if told == .deleted, container.has(.historyForgetsDeletions) { return }
             groups.append((entity, objects, told))
         }
         self.groups = groups
