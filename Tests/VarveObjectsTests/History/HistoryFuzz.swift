@@ -227,7 +227,7 @@ final class HistoryFuzz {
 
     private func text() -> String {
         let length = chance(8) ? 700 : Int.random(in: 0...12, using: &random)
-        return String((0..<length).map { _ in "abcdefgh".randomElement(using: &random) ?? "a" })
+        return String((0..<length).map { _ in "efghijkl".randomElement(using: &random) ?? "e" })
     }
 
     private func edit(in context: ManagedObjectContext) throws {
