@@ -11,13 +11,33 @@ internal import Synchronization
 internal import VarveBase
 internal import VarveFormat
 
+/// Where a commit is.
+struct PastPlace {
+    let offset: FileOffset
+    let number: CommitNumber
+    let clockMicroseconds: Int64
+
+    init(_ commit: ScannedCommit) {
+        offset = commit.offset
+        number = commit.number
+        clockMicroseconds = commit.record.clockMicroseconds
+    }
+}
+
 /// States of the past that were made not long ago, or that somebody reads: a neighbour costs what
 /// lies between.
 final class PastStates: Sendable {
     private struct Reader {
         weak var snapshot: Snapshot?
     }
+    /// The commits behind one checkpoint, as far as somebody looked.
+    private struct Stretch {
+        let generation: Generation
+        let base: FileOffset
+        var places: [PastPlace]
+    }
     private struct Known {
+        var stretches: [Stretch] = []
         /// Kept, the one that was used last at the end.
         var states: [StoreState] = []
         /// What somebody reads costs no memory of its own, however large it is.
@@ -27,6 +47,8 @@ final class PastStates: Sendable {
     /// Bytes of nodes that the kept states may hold.
     static let bytesMax: UInt64 = 16 << 20
     private static let statesMax = 32
+    /// Places of commits that are kept, 24 bytes each.
+    private static let placesMax = 1 << 17
 
     private let known = Mutex(Known())
     /// Above those of transactions and of followers.
@@ -61,6 +83,29 @@ final class PastStates: Sendable {
         }
     }
 
+    /// The places of commits behind a checkpoint that are known, oldest first.
+    func places(_ base: FileOffset, in generation: Generation) -> [PastPlace] {
+        known.withLock { known in
+            known.stretches.first { $0.generation === generation && $0.base == base }?.places ?? []
+        }
+    }
+
+    /// Keeps the places of a stretch; those of others go when they are many.
+    func keep(_ places: [PastPlace], behind base: FileOffset, in generation: Generation) {
+        known.withLock { known in
+            known.stretches.removeAll { $0.generation !== generation || $0.base == base }
+            known.stretches.append(
+                Stretch(generation: generation, base: base, places: places)
+            )
+            var count = 0
+            let first = known.stretches.lastIndex { stretch in
+                count += stretch.places.count
+                return count > Self.placesMax
+            }
+            if let first { known.stretches.removeFirst(first + 1) }
+        }
+    }
+
     /// Keeps states of one replay, oldest first, as far as there is room: the earlier ones hold
     /// less.
     func keep(_ made: [StoreState]) {
@@ -88,11 +133,11 @@ final class PastStates: Sendable {
 
     /// Lets go of all: their file is the store no longer, or memory is short.
     func removeAll() {
-        let states = known.withLock { known in
-            defer { known.states = [] }
-            return known.states
+        let all = known.withLock { known in
+            defer { (known.states, known.stretches) = ([], []) }
+            return (known.states, known.stretches)
         }
-        withExtendedLifetime(states) {}
+        withExtendedLifetime(all) {}
     }
 
     /// States that are kept.
@@ -105,54 +150,84 @@ extension Engine {
 
     /// The state after the newest commit of a stretch that is early enough, pinned.
     ///
-    /// - Complexity: O(commits of the stretch that are not early + row changes since the checkpoint
-    ///   or the nearest kept state).
+    /// - Complexity: O(commits of the stretch whose places are not known + row changes since the
+    ///   checkpoint or the nearest known state).
     func past(
         _ newest: Snapshot,
         _ chain: CommitChain,
         _ found: (base: ScannedCommit, later: ScannedCommit),
         _ owner: PinOwner,
-        _ isEarly: (CommitRecord) -> Bool
+        _ isEarly: (PastPlace) -> Bool
     ) throws(EngineError) -> Snapshot {
         let generation = newest.state.generation
         let base = found.base.offset
-        var state: StoreState?
-        // Down the file to the state or checkpoint that is nearest.
-        var commits: [ScannedCommit] = []
         let window = try chain.windowed()
-        var frame = found.later
-        while frame.offset > base {
-            if frame.carriesChanges, isEarly(frame.record) {
-                if commits.isEmpty {
-                    state = pastStates.nearest(base, upTo: frame.offset, in: generation)
-                }
-                if state?.frame == frame.offset { break }
-                // Of a commit that a follower saw and that never came to be on disk.
-                if let kept = state, kept.frame > frame.offset { state = nil }
-                commits.append(frame)
-            }
-            guard let next = try window.before(frame) else { break }
-            frame = next
-        }
-        commits.reverse()
-        if let state, commits.isEmpty { return noted(state, owner) }
-        // Up again.
-        var made: [StoreState] = []
-        var current: StoreState
-        if let state {
-            current = state
-        } else {
-            current = try replay(generation).state(of: found.base)
-        }
+        let (places, read) = try stretch(found, window, generation)
+        // What lies below the newest early commit is part of it, whatever the clock said then.
+        let end = (places.lastIndex(where: isEarly) ?? -1) + 1
         var start = 0
-        while start < commits.count {
-            let end = min(commits.count, start + max(1, options.pastStateCommits))
-            current = try replay(generation).apply(commits[start..<end], to: current)
-            made.append(current)
-            start = end
+        var current: StoreState?
+        if end > 0 {
+            let kept = pastStates.nearest(base, upTo: places[end - 1].offset, in: generation)
+            // One that is met nowhere is of a commit that a follower saw and that never came to be
+            // on disk.
+            if let kept, let place = places[..<end].lastIndex(where: { $0.offset == kept.frame }) {
+                (current, start) = (kept, place + 1)
+            }
+        }
+        if let current, start == end { return noted(current, owner) }
+        var state: StoreState
+        if let current {
+            state = current
+        } else {
+            state = try replay(generation).state(of: found.base)
+        }
+        var made: [StoreState] = []
+        while start < end {
+            let next = min(end, start + max(1, options.pastStateCommits))
+            var commits: [ScannedCommit] = []
+            for place in places[start..<next] {
+                if let commit = read[place.offset] {
+                    commits.append(commit)
+                } else {
+                    commits.append(try window.commit(at: place.offset))
+                }
+            }
+            state = try replay(generation).apply(commits[...], to: state)
+            made.append(state)
+            start = next
         }
         if !made.isEmpty { pastStates.keep(made) }
-        return noted(current, owner)
+        return noted(state, owner)
+    }
+
+    /// The places of a stretch's commits, oldest first, and those commits that were read for it.
+    private func stretch(
+        _ found: (base: ScannedCommit, later: ScannedCommit),
+        _ chain: CommitChain,
+        _ generation: Generation
+    ) throws(EngineError) -> (places: [PastPlace], read: [FileOffset: ScannedCommit]) {
+        let base = found.base.offset
+        var known = pastStates.places(base, in: generation)
+        var places: [PastPlace] = []
+        var read: [FileOffset: ScannedCommit] = [:]
+        var frame = found.later
+        while frame.offset > base {
+            // Below it all are known; one that is met nowhere was never on disk.
+            while let last = known.last, last.offset > frame.offset { known.removeLast() }
+            if known.last?.offset == frame.offset { break }
+            if frame.carriesChanges {
+                places.append(PastPlace(frame))
+                read[frame.offset] = frame
+            }
+            guard let next = try chain.before(frame) else { break }
+            frame = next
+        }
+        if frame.offset <= base { known = [] }
+        if places.isEmpty { return (known, read) }
+        let all = known + places.reversed()
+        pastStates.keep(all, behind: base, in: generation)
+        return (all, read)
     }
 
     private func noted(_ state: StoreState, _ owner: PinOwner) -> Snapshot {
