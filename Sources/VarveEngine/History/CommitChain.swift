@@ -149,9 +149,13 @@ struct CommitChain {
             let count = try reader.count("absorbed commits", limit: reader.remaining / 18)
             var commits: [CommitSummary] = []
             for _ in 0..<count {
+                let number = try reader.varint("number")
+                guard (1...max(1, settle.number.rawValue)).contains(number) else {
+                    throw reader.error("number", "\(number)", "at most the settle's, and not 0")
+                }
                 commits.append(
                     CommitSummary(
-                        number: CommitNumber(try reader.varint("number")),
+                        number: CommitNumber(number),
                         epoch: try reader.u64("epoch"),
                         timeMicroseconds: try reader.i64("clock"),
                         author: try reader.sizedText("author", limit: 64),

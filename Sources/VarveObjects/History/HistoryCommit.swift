@@ -118,7 +118,8 @@ public struct HistoryCommit: Sendable {
     ) throws -> [TypedObjectID<Entity>: RowSnapshot<Entity>] {
         var first = number
         if case .together(let since) = known { first = since }
-        return try container.values(of: ids, at: CommitNumber(first.rawValue - 1))
+        let before = first.rawValue - min(1, first.rawValue)
+        return try container.values(of: ids, at: CommitNumber(before))
     }
 }
 

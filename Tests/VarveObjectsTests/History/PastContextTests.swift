@@ -138,6 +138,32 @@ private enum NewSchema: VersionedSchema {
         #expect(item.title == "then" && !past.hasChanges)
     }
 
+    @Test func `A reader that writes nothing sees the past, too`() throws {
+        let folder = try TemporaryFolder()
+        let writer = try folder.open(historyOptions(.all))
+        let (id, then) = try saveTitle("then", in: writer)
+        let token = try writer.historyToken
+        try saveTitle("now", of: id, in: writer)
+        var options = historyOptions(.all)
+        options.isReadOnly = true
+        let reader = try folder.open(options)
+        #expect(try reader.history(after: token).commits().count == 1)
+        let past = try reader.newContext(at: .commit(then))
+        #expect(try past.existingObject(with: id)?.title == "then")
+        #expect(try reader.versions(of: id).count == 2)
+        // It hears of what the writer does, and of a file that takes the place of the other.
+        try saveTitle("later", of: id, in: writer)
+        #expect(try reader.history(after: token).commits().count == 2)
+        _ = try writer.store.engine.compact()
+        try saveTitle("last", of: id, in: writer)
+        #expect(try reader.history(after: token).commits().count == 3)
+        let again = try reader.newContext(at: .token(token))
+        #expect(try again.existingObject(with: id)?.title == "then")
+        #expect(try past.existingObject(with: id)?.title == "then")
+        try reader.closeNow()
+        try writer.closeNow()
+    }
+
     @Test func `A moment shows the newest commit of that time`() throws {
         let clock = TestClock()
         var options = historyOptions()
