@@ -221,6 +221,10 @@ extension StoreError.Code {
     public static let blobRange = Self("blobRange")
     /// The commit lies outside the retained span.
     public static let commitExpired = Self("commitExpired")
+    /// No commit has that number in this store, or another one has it.
+    public static let unknownCommit = Self("unknownCommit")
+    /// What a commit changed was changed again by later ones, so that it cannot be undone.
+    public static let revertConflict = Self("revertConflict")
 }
 
 extension StoreError: CustomStringConvertible {

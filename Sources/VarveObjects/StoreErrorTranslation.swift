@@ -162,7 +162,8 @@ extension StoreError {
         case .closed: .closed
         case .reentrant: .reentrantSave
         case .limitExceeded: .valueTooLarge
-        case .invalid, .cancelled, .notRetained: .invalidRequest
+        case .invalid, .cancelled: .invalidRequest
+        case .notRetained: .commitExpired
         case .objectMissing: .objectNotFound
         case .blobMissing: .blobMissing
         case .blobSwept: .blobSwept
@@ -204,7 +205,8 @@ extension StoreError {
         case .storeGone:
             "Edits stand, and reads go on: copy the objects that are wanted to a container of "
                 + "another store. Then close this one, and open the store that is wanted."
-        case .closed, .limitExceeded, .invalid, .objectMissing, .cancelled, .notRetained: nil
+        case .notRetained: moreHistory
+        case .closed, .limitExceeded, .invalid, .objectMissing, .cancelled: nil
         }
     }
 

@@ -48,7 +48,7 @@ import Testing
         )
         let names = try files(in: Self.catalogue, "md")
             .map { $0.deletingPathExtension().lastPathComponent }.filter { $0 != "Varve" }
-        #expect(names.count == 16)
+        #expect(names.count == 17)
         for name in names { #expect(landing.contains("- <doc:\(name)>"), "\(name)") }
     }
 

@@ -269,6 +269,7 @@ extension Engine {
         writer.stand(on: run.state, log, isWitnessed: true)
         // `.relaxed` commits, too: the new file was synced with all of them.
         _ = published.withLock { $0.show(run.state, isDurable: true) }
+        pastStates.removeAll()
         let after = recovered.newest.end.rawValue
         counters.compactions.add(1, ordering: .relaxed)
         counters.compactionBytesReclaimed.add(before - min(before, after), ordering: .relaxed)

@@ -30,6 +30,7 @@ public final class Engine: Sendable {
     /// The newest commit at the maintenance thread's last idle round.
     let idle = Mutex(CommitNumber(0))
     let compaction = CompactionStatus()
+    let pastStates = PastStates()
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Guarded<WriterState>

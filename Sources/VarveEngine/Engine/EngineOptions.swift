@@ -106,6 +106,9 @@ public struct EngineOptions: Sendable {
     public var compactionDeadBytesMin: UInt64 = 16 << 20
     /// Which commits a compaction keeps.
     public var retention = Retention.newest
+    /// So many commits lie between two states of the past that are kept in memory, for those who
+    /// look at neighbours.
+    public var pastStateCommits = 512
     /// The identity of a store that is made; nil for one of its own. A store that was recovered
     /// keeps that of the damaged one, so that texts of object IDs still lead to their objects.
     public var newStoreID: UUIDValue?

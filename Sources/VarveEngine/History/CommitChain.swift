@@ -37,6 +37,17 @@ struct CommitChain {
         self.newest = newest
     }
 
+    /// The same chain, read through a window: for walks over many small frames.
+    func windowed() throws(EngineError) -> CommitChain {
+        let end = try commit(at: newest).end
+        let log = LogReader(copying: generation.log, file: FrameWindow(generation.file, upTo: end))
+        return CommitChain(generation, LogScan(log: log, size: scan.size), newest)
+    }
+
+    private init(_ generation: Generation, _ scan: LogScan, _ newest: FileOffset) {
+        (self.generation, self.scan, self.newest) = (generation, scan, newest)
+    }
+
     /// A commit frame of the chain.
     func commit(at offset: FileOffset) throws(EngineError) -> ScannedCommit {
         guard let commit = try scan.commit(at: offset) else {
@@ -138,9 +149,13 @@ struct CommitChain {
             let count = try reader.count("absorbed commits", limit: reader.remaining / 18)
             var commits: [CommitSummary] = []
             for _ in 0..<count {
+                let number = try reader.varint("number")
+                guard (1...max(1, settle.number.rawValue)).contains(number) else {
+                    throw reader.error("number", "\(number)", "at most the settle's, and not 0")
+                }
                 commits.append(
                     CommitSummary(
-                        number: CommitNumber(try reader.varint("number")),
+                        number: CommitNumber(number),
                         epoch: try reader.u64("epoch"),
                         timeMicroseconds: try reader.i64("clock"),
                         author: try reader.sizedText("author", limit: 64),

@@ -41,6 +41,11 @@ public struct CommitSummary: Hashable, Sendable {
 }
 
 extension CommitSummary {
+    /// Whether the commit changed rows of one of these entities; true when the store does not say.
+    public func mayChange(_ entities: Set<EntityID>) -> Bool {
+        counts.isEmpty || counts.contains { entities.contains($0.entity) }
+    }
+
     init(_ frame: ScannedCommit, _ form: Form) {
         self.init(
             number: frame.number,
@@ -107,7 +112,7 @@ extension Engine {
     }
 
     /// The commits of one frame, oldest first; none for a checkpoint.
-    private static func summaries(
+    static func summaries(
         of frame: ScannedCommit
     ) throws(EngineError) -> [CommitSummary] {
         guard frame.carriesChanges else {
@@ -177,7 +182,8 @@ extension Engine {
     /// - Throws: `notRetained` when the store no longer has it; the message says which it has.
     ///   `damaged`, `ioFailed`.
     /// - Complexity: O(checkpoints since), then O(row changes between two checkpoints), which are
-    ///   also what it holds in memory.
+    ///   also what it holds in memory. A commit near one that was shown before costs what lies
+    ///   between the two (`PastStates`).
     public func snapshot(
         at number: CommitNumber,
         for owner: PinOwner = PinOwner(.snapshot)
@@ -213,33 +219,15 @@ extension Engine {
     ) throws(EngineError) -> Snapshot {
         let newest = snapshot()
         let chain = try CommitChain(newest.state)
+        let isNow = try chain.commit(at: chain.newest).record.clockMicroseconds <= time
+        if isNow { return newest.held(for: owner) }
         guard let found = try chain.stretch({ $0.clockMicroseconds <= time }) else {
             throw try notRetained("a commit of that time is", chain)
         }
         return try past(newest, chain, found, owner) { $0.clockMicroseconds <= time }
     }
 
-    private func past(
-        _ newest: Snapshot,
-        _ chain: CommitChain,
-        _ found: (base: ScannedCommit, later: ScannedCommit),
-        _ owner: PinOwner,
-        _ isEarly: (CommitRecord) -> Bool
-    ) throws(EngineError) -> Snapshot {
-        let places = try chain.places(from: found.base, to: found.later, isEarly)
-        let replay = Replay(
-            generation: newest.state.generation,
-            delegate: delegate,
-            options: options,
-            counters: counters,
-            stamp: TreeNode.cleanStamp + 1
-        )
-        var state = try replay.state(of: found.base)
-        for place in places { state = try replay.apply(chain.commit(at: place), to: state) }
-        return pinned(state, for: owner)
-    }
-
-    private func notRetained(
+    func notRetained(
         _ what: String,
         _ chain: CommitChain
     ) throws(EngineError) -> EngineError {

@@ -39,6 +39,14 @@ struct LogReader: Sendable {
         checksBodies = !environment.leavesOut(.checkBodyHash)
     }
 
+    /// A reader that checks as another one, of the same bytes by another way.
+    init(copying reader: LogReader, file: any ReadOnlyFile) {
+        self.file = file
+        seed = reader.seed
+        checksPayloads = reader.checksPayloads
+        checksBodies = reader.checksBodies
+    }
+
     /// The frame that `address` names, checked against it.
     ///
     /// - Throws: `damaged`, `ioFailed`.

@@ -265,8 +265,8 @@ private struct KeptByPins {
 }
 
 /// Nodes that are in memory because they were changed, each counted once.
-private struct ChangedNodes {
-    var seen: Set<ObjectIdentifier> = []
+struct ChangedNodes {
+    private(set) var seen: Set<ObjectIdentifier> = []
     private(set) var bytes: UInt64 = 0
 
     init(seen: Set<ObjectIdentifier> = []) { self.seen = seen }

@@ -159,6 +159,34 @@ struct Replay {
         return applied
     }
 
+    /// The state after several DELTA commits, one after the other. Index entries go into their
+    /// leaves once for all of them.
+    func apply(
+        _ commits: ArraySlice<ScannedCommit>,
+        to state: StoreState
+    ) throws(EngineError) -> StoreState {
+        guard let last = commits.last else { return state }
+        let editor = StateEditor(
+            base: state,
+            number: last.record.number,
+            stamp: stamp,
+            generation,
+            options
+        )
+        for commit in commits {
+            editor.begin(commit.record.number)
+            do throws(EngineError) {
+                try apply(commit, editor, nil)
+            } catch {
+                throw error.code == .invalid || error.code == .objectMissing
+                    ? .damaged(error.message, place: commit.offset) : error
+            }
+        }
+        var applied = try editor.finished()
+        applied.frame = last.offset
+        return applied
+    }
+
     private func apply(
         _ commit: ScannedCommit,
         _ editor: StateEditor,

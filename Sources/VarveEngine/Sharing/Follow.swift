@@ -176,6 +176,7 @@ extension Engine {
         frame: FileOffset,
         _ follower: inout Follower.State
     ) throws(EngineError) {
+        pastStates.removeAll()
         let chain = try CommitChain(generation: generation, newest: frame)
         let reached = published.withLock { $0.state.number }
         guard let (base, later) = try chain.stretch({ $0.number <= reached }) else {

@@ -11,7 +11,7 @@ internal import VarveFormat
 
 final class StateEditor {
     private(set) var base: StoreState
-    let number: CommitNumber
+    private(set) var number: CommitNumber
     private let stamp: UInt64
     private let loader: NodeCache
     private let splitWeight: Int
@@ -82,6 +82,12 @@ final class StateEditor {
         deriver = base.deriver
         schema = base.schema
         schemaVersion = base.schemaVersion
+    }
+
+    /// A replay of several commits goes on with the next.
+    func begin(_ next: CommitNumber) {
+        number = next
+        incomingPlaces = [:]
     }
 
     /// The state with every change in it.

@@ -13,6 +13,8 @@ struct BlobSource: Sendable {
     enum Keeper: Sendable {
         case snapshot(RecordSnapshot)
         case pending(PendingBlob)
+        /// Values of an earlier commit: it is looked for when bytes are read, and held only then.
+        case past(CommitNumber)
         /// No commit can be read, as in a closed container.
         case nothing
     }
@@ -28,12 +30,22 @@ struct BlobSource: Sendable {
         )
     }
 
+    /// The commit of a source that names one.
+    func storage() throws(EngineError) -> Snapshot? {
+        switch keeper {
+        case .snapshot(let snapshot): snapshot.storage
+        case .past(let commit):
+            try container.store.engine.snapshot(at: commit, for: PinOwner(.blob))
+        case .pending, .nothing: nil
+        }
+    }
+
     func open(_ reference: BlobReference) throws(StoreError) -> BlobReader {
         try container.checkOpen()
         let reader: BlobReader?
         do throws(EngineError) {
             switch keeper {
-            case .snapshot(let snapshot): reader = try snapshot.storage.blob(reference)
+            case .snapshot, .past: reader = try storage()?.blob(reference)
             case .pending(let pending): reader = try pending.open()
             case .nothing: reader = nil
             }
@@ -110,9 +122,9 @@ extension ManagedObjectContext {
         switch source.keeper {
         case .pending: pendingBlobs[blob.reference] = blob
         case .nothing: break
-        case .snapshot(let snapshot):
+        case .snapshot, .past:
             do throws(EngineError) {
-                guard let pending = try snapshot.storage.adopt(blob.reference) else { break }
+                guard let pending = try source.storage()?.adopt(blob.reference) else { break }
                 pendingBlobs[blob.reference] = Blob(
                     reference: blob.reference,
                     source: BlobSource(keeper: .pending(pending), container: container)

@@ -1,10 +1,14 @@
 // A context that lives on between calls, owned by an actor of its own.
 
+import Synchronization
+
 /// An actor around a context. Calls of `perform` run one at a time, in order, off Swift's
 /// cooperative threads; the context and its unsaved edits live from one to the next.
 public actor BackgroundContext {
     private let executor: SerialQueueExecutor
     private let context: ManagedObjectContext
+    /// What moves the context on when somebody commits.
+    private let following = Mutex<FollowingTask?>(nil)
 
     /// A queue of its own.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -25,5 +29,15 @@ public actor BackgroundContext {
         _ body: @Sendable (ManagedObjectContext) throws -> Result
     ) async throws -> Result {
         try body(context)
+    }
+
+    nonisolated func follow(_ task: FollowingTask) { following.withLock { $0 = task } }
+
+    /// Moves the context on; false: its container was closed.
+    func moveOn() -> Bool {
+        context.automaticallyMergesChanges = true
+        if context.container.isClosed { return false }
+        context.advance(isMerge: true)
+        return true
     }
 }

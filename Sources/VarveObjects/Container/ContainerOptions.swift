@@ -1,5 +1,7 @@
 // Settings of a container.
 
+package import VarveEngine
+
 /// How a container opens its store and uses memory.
 public struct ContainerOptions: Sendable {
     /// Bytes of rows that stay in the row cache though no object holds them; 0: none. Lists that
@@ -33,6 +35,8 @@ public struct ContainerOptions: Sendable {
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
     /// How long a save waits for another process to end its turn: tests wait less.
     package var turnMilliseconds: Int?
+    /// What tests change of the engine's settings.
+    package var adjustingEngine: (@Sendable (inout EngineOptions) -> Void)?
     /// What tests of tests leave out (docs/Testing.md).
     package var plantedBugs: Set<PlantedObjectBug> = []
     /// Whether not only the view context tells observers: tests on any thread have some.

@@ -158,6 +158,7 @@ public final class PersistentContainer: Sendable {
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
         if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }
+        options.adjustingEngine?(&records.engine)
         let store: RecordStore
         do throws(RecordError) {
             store = try RecordStore.open(location, schema: description, options: records)
@@ -354,10 +355,12 @@ public final class PersistentContainer: Sendable {
         id.store == identity && store.rowCache.contains(id.object)
     }
 
-    /// Drops every row that no object holds, what lists have read ahead, and the memory kept for
-    /// the next large value (of all containers): for memory pressure.
+    /// Drops every row that no object holds, what lists have read ahead, states of the past that
+    /// nobody reads, and the memory kept for the next large value (of all containers): for memory
+    /// pressure.
     public func trimMemory() {
         store.rowCache.trim()
+        store.engine.forgetPastStates()
         PagePool.trim()
     }
 

@@ -22,7 +22,8 @@ public final class ManagedObjectContext: Observable {
     public let container: PersistentContainer
     /// Named in every commit of this context.
     public var author: String
-    /// Whether commits of others are merged without being asked for. On for the view context.
+    /// Whether commits of others are merged without being asked for. On for the view context, and
+    /// for contexts that were made so.
     public internal(set) var automaticallyMergesChanges = false
 
     @usableFromInline let core: ContextCore
@@ -93,11 +94,17 @@ public final class ManagedObjectContext: Observable {
     /// The object whose `prepareForDeletion` runs: it may still be edited.
     var hookObject: (any ManagedObject)?
     var cancellation: CancellationFlag?
+    /// What moves the context on when somebody commits; ends with it.
+    var following: FollowingTask?
+    /// Objects of which the next save is to see that nobody changed them.
+    var relied: [ObjectID: EntityModel] = [:]
     /// Brings the live lists and values along; nil before the first of them.
     var live: LiveFeed?
     /// What observers were told of states and lists; nil before the first of them asked.
     var watch: StateWatch?
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
+    /// The commit of the past at which the context stays; nil for one of the present.
+    private(set) var fixed: RecordSnapshot?
     private let pinToken: Int
     private let owner: PinOwner
     /// The same commit, held by blob handles that may outlive the context.
@@ -132,7 +139,8 @@ public final class ManagedObjectContext: Observable {
         get { pinned }
         set {
             pinned = newValue
-            container.pins.set(pinToken, newValue?.number)
+            // What others commit concerns no context of the past.
+            if fixed == nil { container.pins.set(pinToken, newValue?.number) }
         }
     }
 
@@ -156,9 +164,16 @@ public final class ManagedObjectContext: Observable {
         return try currentSnapshot()
     }
 
-    /// The newest commit, held by this context.
+    /// The newest commit, held by this context; in a context of the past always its own.
     func newestSnapshot() throws(StoreError) -> RecordSnapshot {
-        try container.newestSnapshot(for: owner)
+        if let fixed, !has(.pastMovesOn) { return fixed }
+        return try container.newestSnapshot(for: owner)
+    }
+
+    /// Makes this new context one of the past.
+    func stay(at past: RecordSnapshot) {
+        fixed = past
+        snapshot = past
     }
 
     /// What blob handles hold: they share one, so that they are told from the context in the

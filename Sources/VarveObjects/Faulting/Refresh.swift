@@ -93,6 +93,7 @@ extension ManagedObjectContext {
         deletesToProcess = []
         pendingBlobs = [:]
         refusals = []
+        relied = [:]
         failureList = []
         listedFailures = []
         failures = [:]

@@ -100,6 +100,11 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case editsOutliveARollback
     case liveForgetsNeighbours
     case liveForgetsEditsBefore
+    case historyForgetsDeletions
+    case pastMovesOn
+
+    /// Those that the fuzzer of the history finds, and not that of the graph.
+    package static let ofHistory: [PlantedObjectBug] = [.historyForgetsDeletions, .pastMovesOn]
 }
 
 extension PersistentContainer {

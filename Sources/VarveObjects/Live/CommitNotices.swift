@@ -35,9 +35,7 @@ public struct CommitNotice: Sendable {
     public let isUnknown: Bool
     /// Commits whose notices were dropped just before this one, because the listener lagged.
     public internal(set) var missed = 0
-    private let groups: [(entity: EntityID, objects: ObjectIDSet, change: Change)]
-    private let schema: SchemaModel
-    private let store: UUIDValue
+    private let changed: ChangedObjectIDs
 
     init(_ changes: CommitChanges, _ container: PersistentContainer) {
         commit = changes.number
@@ -45,21 +43,7 @@ public struct CommitNotice: Sendable {
         date = Date(timeIntervalSince1970: Double(changes.timeMicroseconds) / 1_000_000)
         isOwn = !changes.isForeign
         isUnknown = changes.isUnknown
-        schema = container.schema
-        store = container.identity
-        var groups: [(EntityID, ObjectIDSet, Change)] = []
-        changes.forEachGroup { entity, objects, change in
-            // Links between objects are rows of hidden entities.
-            guard container.schema.entity(entity) != nil else { return }
-            let told: Change =
-                switch change {
-                case .inserted: .inserted
-                case .updated: .updated
-                case .deleted: .deleted
-                }
-            groups.append((entity, objects, told))
-        }
-        self.groups = groups
+        changed = ChangedObjectIDs(changes, container)
     }
 
     /// The objects of an entity to which the commit did something, by ID.
@@ -68,26 +52,15 @@ public struct CommitNotice: Sendable {
         of type: Entity.Type,
         _ change: Change
     ) -> [Entity.ID] {
-        guard let entity = schema.entity(of: type)?.record.id else { return [] }
-        return groups.filter { $0.entity == entity && $0.change == change }.flatMap { group in
-            group.objects.map {
-                TypedObjectID(ManagedObjectID(store: store, entity: entity, object: $0))
-            }
-        }
+        changed.ids(of: type, change)
     }
 
     /// All objects to which the commit did something.
     /// - Complexity: O(objects).
-    public func ids(_ change: Change) -> [ManagedObjectID] {
-        groups.filter { $0.change == change }.flatMap { group in
-            group.objects.map {
-                ManagedObjectID(store: store, entity: group.entity, object: $0)
-            }
-        }
-    }
+    public func ids(_ change: Change) -> [ManagedObjectID] { changed.ids(change) }
 
     /// How many objects were inserted, changed or deleted. O(entities).
-    public var changedObjects: Int { groups.reduce(0) { $0 + $1.objects.count } }
+    public var changedObjects: Int { changed.count }
 }
 
 extension PersistentContainer {

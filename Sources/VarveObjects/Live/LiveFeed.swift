@@ -65,7 +65,9 @@ final class LiveFeed {
     private let pinToken: Int
     /// The commit that the lists show.
     private(set) var snapshot: RecordSnapshot? {
-        didSet { container.pins.set(pinToken, snapshot?.number) }
+        didSet {
+            if context?.isOfThePast != true { container.pins.set(pinToken, snapshot?.number) }
+        }
     }
     /// By serial number: the one that was made first is told first.
     private var members: [Int: Member] = [:]

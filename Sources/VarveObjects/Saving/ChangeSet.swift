@@ -52,6 +52,7 @@ extension ManagedObjectContext {
     func checkWritable() throws(StoreError) {
         try container.checkOpen()
         if branchState != nil { throw .branchWrites(container.place) }
+        try checkIsOfThePresent()
         if container.options.isReadOnly {
             throw StoreError(
                 .readOnly,

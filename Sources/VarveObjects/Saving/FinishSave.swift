@@ -33,6 +33,7 @@ extension ManagedObjectContext {
         withdrawals += 1
         pendingBlobs = [:]
         refusals = []
+        relied = [:]
         lastPlaces = [:]
         let own = Set(objects.map { $0.storage.object })
         // Rows that are gone still have their large values there.

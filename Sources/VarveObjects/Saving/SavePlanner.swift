@@ -192,6 +192,9 @@ struct SavePlanner {
         if case .error = policy.kind {
             for (model, id) in graph.rowsInReach { try judge(id, model, graph, &details) }
         }
+        for (id, model) in context.relied.sorted(by: { $0.key < $1.key }) {
+            try judgeRelied(id, model, graph, &details)
+        }
         if !details.isEmpty { throw StoreError.conflict(details) }
         return rulings.decided.count != known
     }
@@ -209,6 +212,34 @@ struct SavePlanner {
             let version = try graph.row(id, model)?.version, version > commit
         else { return }
         details.append(conflictDetail(model, context.identity(model, id), version, nil))
+    }
+
+    /// An object without edits that the app relies on (`detectConflicts`). There is nothing of it
+    /// to write, so only policies that can make the save fail are asked.
+    private mutating func judgeRelied(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ graph: TransactionGraph,
+        _ details: inout [StoreError.Detail]
+    ) throws {
+        guard context.changed[id] == nil, !rulings.decided.contains(id),
+            let commit = context.commit
+        else { return }
+        let version = try graph.row(id, model)?.version
+        if let version, version <= commit { return }
+        var conflict: SaveConflict?
+        switch policy.kind {
+        case .error:
+            // Edits that reach its row have told it.
+            if details.contains(where: { $0.objects.first?.object == id }) { return }
+        case .custom(let decide):
+            rulings.decided.insert(id)
+            let asked = try context.describe(context.object(id, model), false, graph)
+            guard case .fail = try decide(asked) else { return }
+            conflict = asked
+        default: return
+        }
+        details.append(conflictDetail(model, context.identity(model, id), version, conflict))
     }
 
     private mutating func judge(

@@ -103,7 +103,14 @@ extension RecordSource {
         let bytes = try RecordError.ofEngine { () throws(EngineError) in
             try largeValue(entity: entity.id, object: id, column: column)
         }
-        if slot.tag == RowTag.outsideData { return .data(bytes) }
+        return try slot.outsideValue(bytes)
+    }
+}
+
+extension RowSlot {
+    /// The text or data that a row keeps outside itself, of its bytes.
+    func outsideValue(_ bytes: [UInt8]) throws(RecordError) -> StoredValue {
+        if tag == RowTag.outsideData { return .data(bytes) }
         guard let text = ByteReader.text(bytes, 0..<bytes.count) else {
             throw .format(
                 FormatError(

@@ -1,5 +1,6 @@
 // The list of commits, snapshots of the past and what each commit changed, against a model.
 
+import Synchronization
 import Testing
 import VarveBase
 import VarveFormat
@@ -66,6 +67,27 @@ import VarveIO
         let older = try engine.commits(5, below: middle)
         #expect(older.map(\.number.rawValue) == (1...5).map { middle.rawValue - UInt64($0) })
         print("history of \(numbers.count) commits, seed \(seed)")
+    }
+
+    /// The commit in between was made by a clock that was ahead: it is part of what came after it.
+    @Test func aMomentShowsWholeCommitsThoughTheClockWasSetBack() throws {
+        let clock = SetClock()
+        let engine = try Engine.openTest(MemoryDirectory()) { $0.environment = clock }
+        for (object, time) in [(UInt64(1), Int64(2_000_000)), (2, 9_000_000), (3, 3_000_000)] {
+            clock.microseconds.withLock { $0 = time }
+            _ = try engine.write {
+                try $0.insert(TestDelegate.entity, ObjectID(object), row: row(1, "a"))
+            }
+        }
+        clock.microseconds.withLock { $0 = 20_000_000 }
+        _ = try engine.write {
+            try $0.update(TestDelegate.entity, ObjectID(2), patch: patch(5))
+        }
+        #expect(try engine.snapshot(atTime: 2_500_000).contents().count == 1)
+        #expect(try engine.snapshot(atTime: 4_000_000).contents().count == 3)
+        #expect(try engine.snapshot(atTime: 10_000_000).contents().count == 3)
+        let now = try engine.snapshot(atTime: 20_000_000)
+        #expect(now.number == engine.snapshot().number)
     }
 
     @Test func whatIsNotInTheStoreIsRefusedByName() throws {
