@@ -168,6 +168,7 @@ extension StoreError {
         case .blobSwept: .blobSwept
         case .blobDamaged: .blobDamaged
         case .storeGone: .storeGone
+        case .exists: .storeExists
         }
     }
 
@@ -204,6 +205,9 @@ extension StoreError {
         case .storeGone:
             "Edits stand, and reads go on: copy the objects that are wanted to a container of "
                 + "another store. Then close this one, and open the store that is wanted."
+        case .exists:
+            "Restore under another name, or with replacing: true, after which the store that is "
+                + "there now is gone."
         case .closed, .limitExceeded, .invalid, .objectMissing, .cancelled, .notRetained: nil
         }
     }

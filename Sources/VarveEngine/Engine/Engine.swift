@@ -420,6 +420,8 @@ public final class Engine: Sendable {
         (values.nodeHits, values.nodeMisses) = nodeBudget.readers.counts
         values.nodeCacheBytes = UInt64(nodeBudget.usedBytes)
         values.nodeLimboBytes = UInt64(nodeBudget.limboBytes)
+        let file = published.withLock { $0.state.generation.log }
+        values.fileBytes = (try? file.size()) ?? 0
         published.withLock { published in
             values.newestCommit = published.state.number.rawValue
             values.logBytes = published.state.frame.rawValue

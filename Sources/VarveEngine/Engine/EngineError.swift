@@ -61,6 +61,8 @@ public struct EngineError: Error, Sendable {
         case storeGone
         /// The content of a blob is not what its digest says.
         case blobDamaged
+        /// A store is there already, and nobody said that it may be replaced.
+        case exists
     }
 
     private final class Content: Sendable {
