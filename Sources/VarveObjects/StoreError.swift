@@ -166,6 +166,8 @@ extension StoreError.Code {
     public static let permissionDenied = Self("permissionDenied")
     /// The sync of a commit failed: whether it is on disk is not known.
     public static let outcomeUnknown = Self("outcomeUnknown")
+    /// The container is suspended: it has given up its locks until `resume()`.
+    public static let suspended = Self("suspended")
     /// The container is closed.
     public static let closed = Self("closed")
     /// No object with that ID in this commit.

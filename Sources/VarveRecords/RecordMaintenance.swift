@@ -1,4 +1,4 @@
-// Compaction and backup of a record store.
+// Compaction, backup, restore and suspension of a record store.
 
 public import VarveBase
 public import VarveEngine
@@ -41,6 +41,16 @@ extension RecordStore {
         try RecordError.ofEngine { () throws(EngineError) in
             try engine.backup(to: location, progress: progress, isCancelled: isCancelled)
         }
+    }
+
+    /// Gives up every lock; see `Engine.suspend`.
+    public func suspend() throws(RecordError) {
+        try RecordError.ofEngine { () throws(EngineError) in try engine.suspend() }
+    }
+
+    /// Takes them again; see `Engine.resume`.
+    public func resume() throws(RecordError) {
+        try RecordError.ofEngine { () throws(EngineError) in try engine.resume() }
     }
 
     /// What the files of the store hold; see the calls of the engine.

@@ -60,6 +60,9 @@ extension Engine {
         _ isCancelled: () -> Bool,
         beforeNaming: () throws(EngineError) -> Void = {}
     ) throws(EngineError) -> BackupReport {
+        try suspension.beginCopy()
+        defer { suspension.endCopy() }
+        func isToEnd() -> Bool { suspension.isEnding || isCancelled() }
         // Holds the file and keeps its blobs.
         let snapshot = snapshot(for: PinOwner(.backup, label: name))
         let newest = try CommitChain(snapshot.state).commit(at: snapshot.state.frame)
@@ -83,11 +86,11 @@ extension Engine {
             let blobs = try copyBlobs(of: state, to: target, missingIn: known) { bytes in
                 done += bytes
                 progress(done, all)
-                return !isCancelled()
+                return !isToEnd()
             }
             try copy.begin()
             while copy.end < newest.end.rawValue {
-                if isCancelled() { throw Self.copyCancelled }
+                if isToEnd() { throw Self.copyCancelled }
                 let count = min(Self.backupPieceBytes, newest.end.rawValue - copy.end)
                 try copy.append(count, from: state.generation.log)
                 done += count
@@ -106,7 +109,7 @@ extension Engine {
             )
         } catch {
             copy.abandon()
-            throw error
+            throw suspension.isEnding ? Suspension.error : error
         }
     }
 

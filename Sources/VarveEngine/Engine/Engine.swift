@@ -30,6 +30,7 @@ public final class Engine: Sendable {
     /// The newest commit at the maintenance thread's last idle round.
     let idle = Mutex(CommitNumber(0))
     let compaction = CompactionStatus()
+    let suspension = Suspension()
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Guarded<WriterState>
@@ -390,6 +391,7 @@ public final class Engine: Sendable {
             if role.isReadOnly {
                 throw EngineError(.readOnly, "the store was opened for reading only")
             }
+            if suspension.isSuspended { throw Suspension.error }
         }
     }
 
