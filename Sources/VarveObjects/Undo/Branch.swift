@@ -159,6 +159,7 @@ extension ManagedObjectContext {
         if let theirs = try? state.parent.currentSnapshot(), theirs.number != snapshot?.number {
             move(to: theirs.held(for: PinOwner(.context, label: core.registry.label)), except: [])
         }
+        takeSaved(living, of: state.parent)
         takeEdits(of: state.parent, living)
         state.recorder.isPaused = false
         let plan = plan(own, to: .after, overwrites: true)
@@ -167,6 +168,22 @@ extension ManagedObjectContext {
         undoSteps?.recorder.isPaused = false
         announceStates()
         moveLive()
+    }
+
+    /// What was new here, and has been saved by the parent since, is the same instance.
+    private func takeSaved(
+        _ living: [ObjectID: any ManagedObject],
+        of parent: ManagedObjectContext
+    ) {
+        for (id, object) in living.sorted(by: { $0.key < $1.key })
+        where object.storage.state.contains(.invalid) && registered(id) == nil {
+            let model = object.storage.model
+            guard parent.changed[id]?.isInserted != true, let snapshot,
+                (try? snapshot.exists(model.record.id, id)) == true
+            else { continue }
+            _ = instance(id, model, object)
+            object.storage.state = []
+        }
     }
 
     /// Takes over the unsaved edits of the parent. The context has none, and stands on its commit.
