@@ -6,6 +6,8 @@
 //   process is refused like one of another process.
 // - A lock on a file that has lost its name protects nothing: the name is checked after locking.
 
+internal import VarveBase
+
 /// The bytes of a lock file and what a lock on them says.
 public enum LockByte {
     /// Exclusive: whoever writes to the store.
@@ -38,11 +40,12 @@ final class PosixFileLock: FileLock {
         _ name: String,
         _ byte: UInt64,
         _ kind: LockKind,
-        _ wait: Bool
+        _ wait: Bool,
+        _ rights: FileRights
     ) throws(IOError) -> PosixFileLock {
         while true {
             let descriptor = Descriptor(
-                try SystemCalls.openLockFile(directory, name),
+                try SystemCalls.openLockFile(directory, name, rights),
                 name
             )
             let isCurrent = try descriptor.use { number throws(IOError) in
@@ -80,14 +83,15 @@ final class PosixLockBytes: LockBytes {
     static func open(
         _ directory: Descriptor,
         _ name: String,
-        isReader: Bool
+        isReader: Bool,
+        _ rights: FileRights
     ) throws(IOError) -> PosixLockBytes? {
         let opened: Int32
         do throws(IOError) {
             opened = try directory.use { directory throws(IOError) in
                 isReader
                     ? try SystemCalls.open(directory, name, .read)
-                    : try SystemCalls.openLockFile(directory, name)
+                    : try SystemCalls.openLockFile(directory, name, rights)
             }
         } catch {
             if isReader { return nil }

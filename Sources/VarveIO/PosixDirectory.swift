@@ -5,22 +5,29 @@
 //   while the store is open leads no call elsewhere.
 // - What is opened is a regular file, checked on the descriptor and not on the name.
 
-internal import VarveBase
+public import VarveBase
 
 /// One directory of the operating system.
 public final class PosixDirectory: StoreDirectory {
     /// Its path, or its name inside its parent.
     public let name: String
     private let descriptor: Descriptor
+    /// Of what is made here.
+    private let rights: FileRights
 
-    private init(_ descriptor: Descriptor, name: String) {
+    private init(_ descriptor: Descriptor, name: String, _ rights: FileRights) {
         self.descriptor = descriptor
         self.name = name
+        self.rights = rights
     }
 
     /// Opens a directory by its path. With `create`, it and missing ones above it are made for
     /// this user alone.
-    public static func open(path: String, create: Bool = false) throws(IOError) -> PosixDirectory {
+    public static func open(
+        path: String,
+        create: Bool = false,
+        rights: FileRights = FileRights()
+    ) throws(IOError) -> PosixDirectory {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw IOError(
                 kind: .badName,
@@ -33,7 +40,8 @@ public final class PosixDirectory: StoreDirectory {
         do {
             return PosixDirectory(
                 Descriptor(try SystemCalls.openRoot(path), path),
-                name: path
+                name: path,
+                rights
             )
         } catch {
             guard create, error.isMissing else { throw error }
@@ -48,7 +56,7 @@ public final class PosixDirectory: StoreDirectory {
             // Another process may have made it meanwhile; "a/b/" makes it one level deeper.
             if !error.isExisting { throw error }
         }
-        return PosixDirectory(Descriptor(try SystemCalls.openRoot(path), path), name: path)
+        return PosixDirectory(Descriptor(try SystemCalls.openRoot(path), path), name: path, rights)
     }
 
     /// Opens a regular file.
@@ -60,7 +68,9 @@ public final class PosixDirectory: StoreDirectory {
         let file = Descriptor(opened, name)
         try file.use { number throws(IOError) in
             _ = try SystemCalls.regularIdentity(number, name)
-            if mode == .createExclusive { try SystemCalls.restrict(number, name) }
+            if mode == .createExclusive {
+                try SystemCalls.give(rights, rights.mode, number, name)
+            }
         }
         return PosixFile(file, name: name)
     }
@@ -118,16 +128,26 @@ public final class PosixDirectory: StoreDirectory {
     public func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {
         try FileName.check(name, "open")
         let opened = try descriptor.use { directory throws(IOError) in
+            var isMade = false
             if create {
                 do throws(IOError) {
                     try SystemCalls.makeDirectory(directory, name)
+                    isMade = true
                 } catch {
                     if !error.isExisting { throw error }
                 }
             }
-            return try SystemCalls.open(directory, name, nil)
+            let opened = try SystemCalls.open(directory, name, nil)
+            guard isMade, !rights.isDefault else { return opened }
+            do throws(IOError) {
+                try SystemCalls.give(rights, rights.folderMode, opened, name)
+            } catch {
+                SystemCalls.close(opened)
+                throw error
+            }
+            return opened
         }
-        return PosixDirectory(Descriptor(opened, name), name: name)
+        return PosixDirectory(Descriptor(opened, name), name: name, rights)
     }
 
     /// Removes a directory inside that holds nothing.
@@ -169,7 +189,7 @@ public final class PosixDirectory: StoreDirectory {
     /// Opens a lock file for locks on several of its bytes.
     public func openLocks(_ name: String, isReader: Bool) throws(IOError) -> (any LockBytes)? {
         try FileName.check(name, "lock")
-        return try PosixLockBytes.open(descriptor, name, isReader: isReader)
+        return try PosixLockBytes.open(descriptor, name, isReader: isReader, rights)
     }
 
     /// Locks one byte of a lock file.
@@ -181,7 +201,7 @@ public final class PosixDirectory: StoreDirectory {
     ) throws(IOError) -> any FileLock {
         try FileName.check(name, "lock")
         return try descriptor.use { directory throws(IOError) in
-            try PosixFileLock.take(directory, name, byte, kind, wait)
+            try PosixFileLock.take(directory, name, byte, kind, wait, rights)
         }
     }
 }

@@ -10,7 +10,8 @@ public enum OpenMode: Sendable {
     case read
     /// An existing file, for reading and writing.
     case readWrite
-    /// A new file; the name must be free. Only the user may read or write it.
+    /// A new file; the name must be free. It has the rights of the directory's new files: only the
+    /// user may read or write it, if not said otherwise.
     case createExclusive
 }
 

@@ -6,6 +6,7 @@
 // - Every descriptor is 3 or higher and closes on exec.
 
 import CVarve
+import VarveBase
 
 #if canImport(Darwin)
 import Darwin
@@ -37,8 +38,23 @@ enum SystemCalls {
     }
 
     /// Opens a lock file, or creates it.
-    static func openLockFile(_ directory: Int32, _ name: String) throws(IOError) -> Int32 {
-        try open(directory, name, O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_RDWR | O_CREAT)
+    static func openLockFile(
+        _ directory: Int32,
+        _ name: String,
+        _ rights: FileRights
+    ) throws(IOError) -> Int32 {
+        let flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_RDWR | O_CREAT
+        if rights.isDefault { return try open(directory, name, flags) }
+        let made: Int32
+        do throws(IOError) { made = try open(directory, name, flags | O_EXCL) } catch {
+            guard error.isExisting else { throw error }
+            return try open(directory, name, flags)
+        }
+        do throws(IOError) { try give(rights, rights.mode, made, name) } catch {
+            close(made)
+            throw error
+        }
+        return made
     }
 
     /// Opens a directory by a path that the user chose.
@@ -303,9 +319,25 @@ enum SystemCalls {
         )
     }
 
-    /// Gives a new file exactly its owner's rights, whatever the process's mask is.
-    static func restrict(_ descriptor: Int32, _ name: String) throws(IOError) {
-        if fchmod(descriptor, 0o600) != 0 { throw error(errno, "chmod", name) }
+    /// Gives what was just made exactly these rights, whatever the process's mask is.
+    static func give(
+        _ rights: FileRights,
+        _ mode: UInt16,
+        _ descriptor: Int32,
+        _ name: String
+    ) throws(IOError) {
+        if fchmod(descriptor, mode_t(mode)) != 0 { throw error(errno, "chmod", name) }
+        #if canImport(Darwin)
+        if let protection = rights.protectionClass,
+            fcntl(descriptor, F_SETPROTECTIONCLASS, protection) != 0
+        {
+            let code = errno
+            // Volumes and systems without such classes.
+            if code != ENOTSUP && code != EINVAL && code != ENOTTY {
+                throw error(code, "protect", name)
+            }
+        }
+        #endif
     }
 
     // MARK: Directories
@@ -412,25 +444,6 @@ enum SystemCalls {
             reason: "held by another process or opening"
         )
     }
-
-    // MARK: Time
-
-    static func monotonicNanoseconds() -> UInt64 { clock(CLOCK_MONOTONIC) }
-
-    static func wallClockMicroseconds() -> Int64 {
-        Int64(truncatingIfNeeded: clock(CLOCK_REALTIME) / 1000)
-    }
-
-    private static func clock(_ clock: clockid_t) -> UInt64 {
-        var now = timespec()
-        // The structure lives for the length of the call.
-        _ = unsafe clock_gettime(clock, &now)
-        return UInt64(max(0, now.tv_sec)) &* 1_000_000_000 &+ UInt64(max(0, now.tv_nsec))
-    }
-
-    static func sleepMillisecond() { _ = usleep(1000) }
-
-    static func processID() -> Int32 { getpid() }
 
     // MARK: Errors
 

@@ -202,3 +202,24 @@ public enum BackgroundThread {
         #endif
     }
 }
+
+extension SystemCalls {
+    // MARK: Time
+
+    static func monotonicNanoseconds() -> UInt64 { clock(CLOCK_MONOTONIC) }
+
+    static func wallClockMicroseconds() -> Int64 {
+        Int64(truncatingIfNeeded: clock(CLOCK_REALTIME) / 1000)
+    }
+
+    private static func clock(_ clock: clockid_t) -> UInt64 {
+        var now = timespec()
+        // The structure lives for the length of the call.
+        _ = unsafe clock_gettime(clock, &now)
+        return UInt64(max(0, now.tv_sec)) &* 1_000_000_000 &+ UInt64(max(0, now.tv_nsec))
+    }
+
+    static func sleepMillisecond() { _ = usleep(1000) }
+
+    static func processID() -> Int32 { getpid() }
+}

@@ -333,6 +333,14 @@ public final class RecordStore: Sendable {
     /// The store's identity; it survives compaction, backup and restart.
     public var identity: UUIDValue { engine.storeID }
 
+    /// Rows and index entries that requests looked at since the store was opened.
+    public var scanned: (rows: Int, entries: Int) {
+        (
+            counters.rowsScanned.load(ordering: .relaxed),
+            counters.entriesScanned.load(ordering: .relaxed)
+        )
+    }
+
     /// Counters since opening, and what is held now.
     public var statistics: RecordStatistics {
         RecordStatistics(

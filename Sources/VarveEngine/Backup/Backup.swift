@@ -47,7 +47,7 @@ extension Engine {
         progress: (_ done: UInt64, _ all: UInt64) -> Void = { _, _ in },
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> BackupReport {
-        let (directory, name) = try Self.place(location)
+        let (directory, name) = try Self.place(location, options.rights)
         return try copy(to: directory, name, for: .backup, progress, isCancelled)
     }
 

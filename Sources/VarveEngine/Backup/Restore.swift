@@ -31,7 +31,7 @@ extension Engine {
         progress: (_ done: UInt64, _ all: UInt64) -> Void = { _, _ in },
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> BackupReport {
-        let (directory, name) = try Self.place(location)
+        let (directory, name) = try Self.place(location, options.rights)
         if !replacing { try Self.checkFree(directory, name) }
         let lock = try Self.takeLock(directory, name)
         defer { lock.release() }

@@ -132,6 +132,10 @@ public struct EngineOptions: Sendable {
     /// Whether a store file may be written that its group or others may write as well, or that
     /// belongs to another user. Whoever may write to a store can change any of it unnoticed.
     public var allowsForeignWriters = false
+    /// Who may read and write the files that are made in a folder of the system.
+    public var rights = FileRights()
+    /// Told of each compaction, with the nanoseconds that it took.
+    public var compacted: (@Sendable (CompactionReport, _ nanoseconds: UInt64) -> Void)?
     /// Random numbers, clocks and yield points.
     public var environment: any Environment = SystemEnvironment()
     /// Who creates the store, at most 64 bytes: kept in the file header.

@@ -42,6 +42,9 @@ final class Generation: Sendable {
 }
 
 extension Engine {
+    /// Bytes handed to the system for the log, since the store was opened.
+    public var bytesWritten: UInt64 { counters.bytesWritten.load(ordering: .relaxed) }
+
     /// Lets go of every clean node, of the store file and of those that snapshots still read, and
     /// of the buffers that pages are read into, which all engines share. What readers are looking
     /// at goes when they are done. Reads get it again from the file.

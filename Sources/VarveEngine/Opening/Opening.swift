@@ -43,7 +43,7 @@ extension Engine {
         delegate: any EngineDelegate
     ) throws(EngineError) -> Engine {
         // 1. The directory and the name.
-        let (directory, name) = try place(location)
+        let (directory, name) = try place(location, options.rights)
         let names = DirectoryNames(directory)
         let fileName = name + fileSuffix
         // 2. The writer's lock, so that nobody else mends or writes.

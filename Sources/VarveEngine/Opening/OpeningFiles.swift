@@ -9,7 +9,8 @@ internal import VarveIO
 
 extension Engine {
     static func place(
-        _ location: StoreLocation
+        _ location: StoreLocation,
+        _ rights: FileRights = FileRights()
     ) throws(EngineError) -> (any StoreDirectory, String) {
         func plain(_ name: String) -> String {
             name.hasSuffix(fileSuffix) ? String(name.dropLast(fileSuffix.count)) : name
@@ -19,7 +20,7 @@ extension Engine {
         case .directory(let directory, let name): return (directory, plain(name))
         case .file(let path, let name):
             do throws(IOError) {
-                return (try PosixDirectory.open(path: path), plain(name))
+                return (try PosixDirectory.open(path: path, rights: rights), plain(name))
             } catch {
                 if error.isMissing {
                     throw EngineError(

@@ -1,7 +1,8 @@
 // Settings of a container.
 
-package import VarveEngine
+import VarveBase
 @_exported public import enum VarveBase.Retention
+package import VarveEngine
 
 /// How a container opens its store and uses memory.
 public struct ContainerOptions: Sendable {
@@ -24,6 +25,17 @@ public struct ContainerOptions: Sendable {
     /// Whether a store may be opened for writing that others than the user of this process may
     /// write. Whoever may write to a store can change any of it unnoticed.
     public var allowsForeignWriters: Bool
+    /// Who may read and write the files that are made: the bits of `chmod`, for the user alone if
+    /// not said otherwise. Folders let those look into them who may read. It holds for the store
+    /// file, also after a compaction, the lock file, blobs and backups; files that are there stay
+    /// as they are. Opening throws `invalidRequest` for bits other than reading and writing, when
+    /// the user is left out, and when others may write though `allowsForeignWriters` is false.
+    public var filePermissions: UInt16 = 0o600
+    #if canImport(Darwin)
+    /// How the files that are made are protected while the device is locked; nil: as the folder
+    /// says. Not tested on other systems, which have no such thing.
+    public var fileProtection: FileProtection?
+    #endif
     /// Changed objects of recent commits that are remembered for contexts that lag behind;
     /// consecutive ones of a commit count as one. A context that lags further looks at each of its
     /// objects when it moves on.
@@ -39,6 +51,10 @@ public struct ContainerOptions: Sendable {
     /// the file and at least 16 MiB of it can be given back. `PersistentContainer.compact` does it
     /// when the app says so.
     public var compactsAutomatically: Bool
+    /// Told of requests, saves, merges and compactions, on the threads that do them: must be short,
+    /// and must not use the container. Nil, the default, costs nothing. Requests are told with the
+    /// values that they compare.
+    public var trace: (@Sendable (TraceEvent) -> Void)?
     /// Told about each implicit read that failed, on the thread of the context.
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
     /// How long a save waits for another process to end its turn: tests wait less.
@@ -79,5 +95,44 @@ public struct ContainerOptions: Sendable {
         self.retention = retention
         self.compactsAutomatically = compactsAutomatically
         self.onReadFailure = onReadFailure
+    }
+}
+
+#if canImport(Darwin)
+/// How Apple's systems protect a file while the device is locked.
+public enum FileProtection: Int32, Sendable {
+    /// It cannot be read or written while the device is locked: reads and saves then fail with
+    /// `permissionDenied` or `ioFailed`.
+    case complete = 1
+    /// One that is open when the device is locked can be used until it is closed.
+    case completeUnlessOpen = 2
+    /// It can be used once the user has unlocked the device after a start.
+    case completeUntilFirstUserAuthentication = 3
+    /// It can always be used.
+    case none = 4
+}
+#endif
+
+extension ContainerOptions {
+    /// What the engine gives to new files.
+    /// - Throws: `invalidRequest`.
+    func rights(_ place: String) throws(StoreError) -> FileRights {
+        let isPossible = filePermissions & ~0o666 == 0 && filePermissions & 0o600 == 0o600
+        let isAllowed = allowsForeignWriters || filePermissions & 0o022 == 0
+        guard isPossible, isAllowed else {
+            throw StoreError(
+                .invalidRequest,
+                "files with the mode 0\(String(filePermissions, radix: 8)) could not be opened",
+                place: .init(store: place),
+                suggestion: isPossible
+                    ? "Let nobody but the user write, or set allowsForeignWriters as well."
+                    : "Let the user read and write, and give no right but these two."
+            )
+        }
+        var rights = FileRights(mode: filePermissions)
+        #if canImport(Darwin)
+        rights.protectionClass = fileProtection?.rawValue
+        #endif
+        return rights
     }
 }

@@ -154,6 +154,8 @@ public final class PersistentContainer: Sendable {
         }
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
+        records.engine.rights = try options.rights(place)
+        records.engine.compacted = compactionTrace(options.trace)
         records.engine.retention = options.retention
         records.engine.compactsAutomatically = options.compactsAutomatically
         if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }

@@ -30,12 +30,24 @@ extension ManagedObjectContext {
     func advance(isMerge: Bool) {
         guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {
+            let start = container.options.trace.map { ($0, commit, ContinuousClock.now) }
             move(to: try newestSnapshot(), except: [])
+            if let (trace, from, since) = start { tell(trace, from, since) }
             moveLive()
         } catch {
             if isMerge, error.code == .closed { return }
             note(error, nil)
         }
+    }
+
+    private func tell(
+        _ trace: @Sendable (TraceEvent) -> Void,
+        _ from: CommitNumber?,
+        _ start: ContinuousClock.Instant
+    ) {
+        guard let from, let to = commit, from < to else { return }
+        let duration = ContinuousClock.now - start
+        trace(.merge(MergeTrace(author: author, from: from, to: to, duration: duration)))
     }
 
     /// Moves to `newer` and merges what others changed; `own` objects are settled by the caller.

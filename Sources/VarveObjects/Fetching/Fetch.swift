@@ -132,9 +132,11 @@ extension ManagedObjectContext {
         let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         if touchesPending(plan) { return try orderedIDs(plan, snapshot).count }
-        return try container.translating { () throws(RecordError) in
-            try snapshot.count(plan.query)
+        func count() throws(StoreError) -> Int {
+            try container.translating { () throws(RecordError) in try snapshot.count(plan.query) }
         }
+        guard let trace = container.options.trace else { return try count() }
+        return try traced(.count, plan, snapshot, trace, found: { $0 }, count)
     }
 
     /// How a request would be answered: the index, the range, what is left to be filtered and
@@ -206,6 +208,17 @@ extension ManagedObjectContext {
     /// Steps 3 to 5: the IDs of a request, in its order. Where no unsaved edit can change the
     /// answer the store gives all three; else its list with the edits laid over (Overlay.swift).
     func orderedIDs<Entity>(
+        _ plan: RequestPlan<Entity>,
+        _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> [ObjectID] {
+        guard let trace = container.options.trace else { return try findIDs(plan, snapshot) }
+        return try traced(.objects, plan, snapshot, trace, found: { $0.count }) {
+            () throws(StoreError) in
+            try findIDs(plan, snapshot)
+        }
+    }
+
+    private func findIDs<Entity>(
         _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [ObjectID] {

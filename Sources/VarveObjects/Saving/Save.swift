@@ -52,11 +52,13 @@ extension ManagedObjectContext {
         phase = .writing
         // 4. validate: `deny` and the app's own checks; all failures in one error.
         try validate(changes)
+        var timer = SaveTimer(self, changes)
         var plan: SavePlan?
         let commit: CommitNumber?
         do {
             // 5. beginWrite: the writer lock; a transaction on the newest commit.
             (_, commit) = try container.store.write(author: author) { transaction in
+                timer?.beginsToWrite()
                 // 6. plan: the journal over the newest commit; conflicts, duplicates and delete
                 //    rules are judged there.
                 var planner = SavePlanner(self, mergePolicy, changes, transaction)
@@ -73,8 +75,11 @@ extension ManagedObjectContext {
                 // 8. commit: leaving the closure writes and syncs, or nothing happened.
             }
         } catch {
-            throw StoreError.translatingAny(error, in: container)
+            let failure = StoreError.translatingAny(error, in: container)
+            timer?.end(nil, failure)
+            throw failure
         }
+        timer?.end(commit)
         guard let plan else { preconditionFailure("a transaction ran without its body") }
         // 9. finishSave: objects become saved ones, the context moves on and merges what others
         //    changed.
