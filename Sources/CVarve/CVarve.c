@@ -14,6 +14,34 @@
 #include <sys/sysmacros.h>
 #endif
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#elif defined(__linux__)
+#include <stdlib.h>
+#endif
+
+uint64_t varve_resident_bytes(void) {
+#if defined(__APPLE__)
+    struct mach_task_basic_info facts;
+    mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+    kern_return_t result =
+        task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&facts, &count);
+    return result == KERN_SUCCESS ? facts.resident_size : 0;
+#elif defined(__linux__)
+    // Pages of the process, then those in memory: two numbers of at most 20 digits.
+    char text[64] = {0};
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0) return 0;
+    char *rest = text;
+    strtoull(text, &rest, 10);
+    return strtoull(rest, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+#else
+    return 0;
+#endif
+}
 
 int varve_lock_byte(int descriptor, int64_t byte, int exclusive, int wait) {
 #ifdef F_OFD_SETLK

@@ -160,10 +160,14 @@ extension StoreError.Code {
     public static let diskFull = Self("diskFull")
     /// The folder of the store, or the store itself, does not exist.
     public static let missingFolder = Self("missingFolder")
+    /// A store is there already, and was not to be replaced.
+    public static let storeExists = Self("storeExists")
     /// The system does not let this process open or write there.
     public static let permissionDenied = Self("permissionDenied")
     /// The sync of a commit failed: whether it is on disk is not known.
     public static let outcomeUnknown = Self("outcomeUnknown")
+    /// The container is suspended: it has given up its locks until `resume()`.
+    public static let suspended = Self("suspended")
     /// The container is closed.
     public static let closed = Self("closed")
     /// No object with that ID in this commit.

@@ -160,6 +160,7 @@ extension StoreError {
         case .readOnly: .readOnly
         case .outcomeUnknown, .poisoned: .outcomeUnknown
         case .closed: .closed
+        case .suspended: .suspended
         case .reentrant: .reentrantSave
         case .limitExceeded: .valueTooLarge
         case .invalid, .cancelled: .invalidRequest
@@ -169,6 +170,7 @@ extension StoreError {
         case .blobSwept: .blobSwept
         case .blobDamaged: .blobDamaged
         case .storeGone: .storeGone
+        case .exists: .storeExists
         }
     }
 
@@ -206,6 +208,10 @@ extension StoreError {
             "Edits stand, and reads go on: copy the objects that are wanted to a container of "
                 + "another store. Then close this one, and open the store that is wanted."
         case .notRetained: moreHistory
+        case .suspended: "Call resume(), then do it again: edits stand, and reads go on meanwhile."
+        case .exists:
+            "Restore under another name, or with replacing: true, after which the store that is "
+                + "there now is gone."
         case .closed, .limitExceeded, .invalid, .objectMissing, .cancelled: nil
         }
     }

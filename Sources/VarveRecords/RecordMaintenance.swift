@@ -1,6 +1,6 @@
-// Compaction and backup of a record store.
+// Compaction, backup, restore and suspension of a record store.
 
-internal import VarveBase
+public import VarveBase
 public import VarveEngine
 
 extension RecordStore {
@@ -40,6 +40,65 @@ extension RecordStore {
     ) throws(RecordError) -> BackupReport {
         try RecordError.ofEngine { () throws(EngineError) in
             try engine.backup(to: location, progress: progress, isCancelled: isCancelled)
+        }
+    }
+
+    /// Gives up every lock; see `Engine.suspend`.
+    public func suspend() throws(RecordError) {
+        try RecordError.ofEngine { () throws(EngineError) in try engine.suspend() }
+    }
+
+    /// Takes them again; see `Engine.resume`.
+    public func resume() throws(RecordError) {
+        try RecordError.ofEngine { () throws(EngineError) in try engine.resume() }
+    }
+
+    /// What the files of the store hold; see the calls of the engine.
+    public func spaceUse() throws(RecordError) -> SpaceUse {
+        try RecordError.ofEngine { () throws(EngineError) in
+            SpaceUse(
+                file: engine.statistics.fileBytes,
+                log: try engine.spaceReport(),
+                blobs: try engine.blobFiles(),
+                oldest: try engine.oldestCommit()
+            )
+        }
+    }
+
+    /// What the files of a store hold.
+    public struct SpaceUse: Sendable {
+        /// Bytes of the store file.
+        public let file: UInt64
+        /// Bytes of its log by what they are for.
+        public let log: SpaceReport
+        /// Blobs in files of their own.
+        public let blobs: (count: Int, bytes: UInt64)
+        /// The oldest commit in the file.
+        public let oldest: (number: CommitNumber, time: Int64)
+    }
+
+    /// Opens a backup for reading, to restore it. A damaged one is refused.
+    public static func openBackup(_ location: StoreLocation) throws(RecordError) -> RecordStore {
+        let store = try openAsStored(location, options: RecordOptions(mode: .readOnly))
+        guard let damage = store.engine.damage else { return store }
+        try? store.close()
+        throw .engine(damage)
+    }
+
+    /// Makes this store the one at another place; see `Engine.restore`.
+    public func restore(
+        to location: StoreLocation,
+        replacing: Bool,
+        progress: (_ done: UInt64, _ all: UInt64) -> Void = { _, _ in },
+        isCancelled: () -> Bool = { false }
+    ) throws(RecordError) -> BackupReport {
+        try RecordError.ofEngine { () throws(EngineError) in
+            try engine.restore(
+                to: location,
+                replacing: replacing,
+                progress: progress,
+                isCancelled: isCancelled
+            )
         }
     }
 }

@@ -25,6 +25,8 @@ import VarveRecords
             (.poisoned, .outcomeUnknown, "Close the store and open it again"),
             (.blobMissing, .blobMissing, "varve verify"),
             (.blobDamaged, .blobDamaged, "varve verify"),
+            (.suspended, .suspended, "resume()"),
+            (.exists, .storeExists, "replacing: true"),
         ]
         for (code, expected, advice) in table {
             let below = EngineError(code, "message", place: FileOffset(0x1f40))

@@ -105,6 +105,9 @@ static inline int varve_thread_slot(void) {
 // All numbers ever handed out are below this one.
 int varve_thread_slots_used(void);
 
+// Bytes of memory that this process has in use; 0 where the system does not say.
+uint64_t varve_resident_bytes(void);
+
 // Retains a native Swift object whose memory is not freed, unless its end has begun: then NULL.
 void *varve_try_retain(void *object);
 

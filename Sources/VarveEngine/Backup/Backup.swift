@@ -35,7 +35,8 @@ extension Engine {
     ///
     /// - Parameters:
     ///   - location: the directory, and a name that is free or that of an earlier backup.
-    ///   - progress: called now and then with the bytes copied and the bytes to copy.
+    ///   - progress: called now and then with the bytes copied and the bytes to copy, those of
+    ///     blobs among them.
     ///   - isCancelled: asked now and then.
     /// - Throws: `invalid` when what has the name is no backup of this generation of the file, or
     ///   was written to since: make one under another name. `busy` when a writer has it open,
@@ -47,54 +48,123 @@ extension Engine {
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> BackupReport {
         let (directory, name) = try Self.place(location)
+        return try copy(to: directory, name, for: .backup, progress, isCancelled)
+    }
+
+    /// The newest commit and those before it, in a file of that name.
+    func copy(
+        to directory: any StoreDirectory,
+        _ name: String,
+        for purpose: BackupFile.Purpose,
+        _ progress: (_ done: UInt64, _ all: UInt64) -> Void,
+        _ isCancelled: () -> Bool,
+        beforeNaming: () throws(EngineError) -> Void = {}
+    ) throws(EngineError) -> BackupReport {
+        try suspension.beginCopy()
+        defer { suspension.endCopy() }
+        func isToEnd() -> Bool { suspension.isEnding || isCancelled() }
         // Holds the file and keeps its blobs.
         let snapshot = snapshot(for: PinOwner(.backup, label: name))
         let newest = try CommitChain(snapshot.state).commit(at: snapshot.state.frame)
-        var copy = try BackupFile(of: snapshot.state, newest, in: directory, name, options)
+        let state = snapshot.state
+        var copy = try BackupFile(of: state, newest, in: directory, name, options, for: purpose)
         do throws(EngineError) {
-            let blobs = try copyBlobs(of: snapshot.state, to: directory, name, isCancelled)
-            try copy.begin()
-            let all = newest.end.rawValue - copy.end
+            let target = BlobFiles(
+                in: DirectoryNames(directory),
+                name: name + Self.blobSuffix,
+                environment: options.environment
+            )
+            let log = newest.end.rawValue - copy.end
+            // A store that is restored may be there because its blobs are damaged: all come anew.
+            let isBackup = if case .backup = purpose { true } else { false }
+            let known = isBackup ? target : nil
+            var all = log
+            try forEachBlobFile(of: state, missingIn: known) { _, length throws(EngineError) in
+                all += length ?? 0
+            }
             var done: UInt64 = 0
-            while done < all {
-                if isCancelled() { throw EngineError(.cancelled, "the backup was cancelled") }
-                let count = min(Self.backupPieceBytes, all - done)
-                try copy.append(count, from: snapshot.state.generation.log)
+            let blobs = try copyBlobs(of: state, to: target, missingIn: known) { bytes in
+                done += bytes
+                progress(done, all)
+                return !isToEnd()
+            }
+            try copy.begin()
+            while copy.end < newest.end.rawValue {
+                if isToEnd() { throw Self.copyCancelled }
+                let count = min(Self.backupPieceBytes, newest.end.rawValue - copy.end)
+                try copy.append(count, from: state.generation.log)
                 done += count
                 progress(done, all)
             }
+            try beforeNaming()
             // Not what processes set aside: the copy is nobody's yet.
             try copy.finish(
                 objectIDHighWater: max(newest.record.objectIDHighWater, objectIDs.own)
             )
             return BackupReport(
                 commit: snapshot.number,
-                bytesCopied: all,
+                bytesCopied: log,
                 blobsCopied: blobs,
                 isIncrement: copy.isIncrement
             )
         } catch {
             copy.abandon()
-            throw error
+            throw suspension.isEnding ? Suspension.error : error
         }
     }
 
+    private static var copyCancelled: EngineError {
+        EngineError(.cancelled, "the copy was cancelled")
+    }
+
     /// Copies the blob files that the commit names, and those that earlier ones do.
+    ///
+    /// - Parameters:
+    ///   - known: files that are there stay as they are; nil: all are written.
+    ///   - step: told of each piece; false ends it.
     private func copyBlobs(
         of state: StoreState,
-        to directory: any StoreDirectory,
-        _ name: String,
-        _ isCancelled: () -> Bool
+        to target: BlobFiles,
+        missingIn known: BlobFiles?,
+        _ step: (UInt64) -> Bool
     ) throws(EngineError) -> Int {
-        let target = BlobFiles(
-            in: DirectoryNames(directory),
-            name: name + Self.blobSuffix,
-            environment: options.environment
-        )
-        let there = Set(
-            try blobStore.engineError { () throws(BlobError) in try target.list() }
-        )
         var copied: [BlobDigest] = []
+        try forEachBlobFile(of: state, missingIn: known) { digest, length throws(EngineError) in
+            guard step(0) else { throw Self.copyCancelled }
+            let outcome = try blobStore.engineError { () throws(BlobError) in
+                let outcome = try blobStore.files.copy(digest, to: target, step)
+                // Of a dropped one the file may be gone: then no commit that is kept names it.
+                if outcome == .missing, let length {
+                    throw .missing(BlobReference(digest: digest, length: length))
+                }
+                return outcome
+            }
+            if outcome == .stopped { throw Self.copyCancelled }
+            if outcome == .copied { copied.append(digest) }
+        }
+        do throws(EngineError) {
+            try blobStore.engineError { () throws(BlobError) in try target.publish() }
+        } catch {
+            // A later sync that succeeds would say nothing of their names: the next backup must
+            // not find them. A restore gives all names anew.
+            if known != nil {
+                for digest in copied { _ = try? target.remove(digest) }
+            }
+            throw error
+        }
+        return copied.count
+    }
+
+    /// Blobs in files of their own: those that a commit names, with their length, and those that
+    /// it has dropped since an earlier one named them.
+    func forEachBlobFile(
+        of state: StoreState,
+        missingIn known: BlobFiles? = nil,
+        _ body: (_ digest: BlobDigest, _ length: UInt64?) throws(EngineError) -> Void
+    ) throws(EngineError) {
+        let there = Set(
+            try blobStore.engineError { () throws(BlobError) in try known?.list() ?? [] }
+        )
         var cursor = TreeCursor(state.tree(.blobs))
         var hasEntry = try cursor.first()
         while hasEntry {
@@ -102,16 +172,7 @@ extension Engine {
             let (digest, entry) = try decoded { () throws(FormatError) in
                 (try EngineKeys.digest(decoding: key), try BlobEntry(decoding: value))
             }
-            if entry.place == .file, !there.contains(digest) {
-                if isCancelled() { throw EngineError(.cancelled, "the backup was cancelled") }
-                let reference = BlobReference(digest: digest, length: entry.length)
-                try blobStore.engineError { () throws(BlobError) in
-                    guard try blobStore.files.copy(digest, to: target) else {
-                        throw .missing(reference)
-                    }
-                }
-                copied.append(digest)
-            }
+            if entry.place == .file, !there.contains(digest) { try body(digest, entry.length) }
             hasEntry = try cursor.next()
         }
         cursor = TreeCursor(state.tree(.droppedBlobs))
@@ -121,48 +182,41 @@ extension Engine {
             let digest = try decoded { () throws(FormatError) in
                 try EngineKeys.dropped(decoding: key).digest
             }
-            // Its file may be gone already: then no commit that is kept names it.
-            if !there.contains(digest) {
-                let isCopied = try blobStore.engineError { () throws(BlobError) in
-                    try blobStore.files.copy(digest, to: target)
-                }
-                if isCopied { copied.append(digest) }
-            }
+            if !there.contains(digest) { try body(digest, nil) }
             hasEntry = try cursor.next()
         }
-        do throws(EngineError) {
-            try blobStore.engineError { () throws(BlobError) in try target.publish() }
-        } catch {
-            // A later sync that succeeds would say nothing of their names: the next backup must
-            // not find them.
-            for digest in copied { _ = try? target.remove(digest) }
-            throw error
-        }
-        return copied.count
     }
 }
 
 extension BlobFiles {
-    /// Copies one file; false when there is none. The copy is synced, and has the name that its
-    /// content has.
-    func copy(_ digest: BlobDigest, to other: BlobFiles) throws(BlobError) -> Bool {
-        guard let source = try openRaw(digest) else { return false }
+    enum CopyOutcome { case copied, missing, stopped }
+
+    /// Copies one file. The copy is synced, and has the name that its content has.
+    ///
+    /// - Parameter step: told the bytes of each piece; false ends it, and leaves no file.
+    func copy(
+        _ digest: BlobDigest,
+        to other: BlobFiles,
+        _ step: (UInt64) -> Bool
+    ) throws(BlobError) -> CopyOutcome {
+        guard let source = try openRaw(digest) else { return .missing }
         defer { source.close() }
         let size = try Self.io { () throws(IOError) in try source.size() }
         let writer = try other.makeWriter()
         var position: UInt64 = 0
         while position < size {
-            let count = Int(min(UInt64(Self.pieceBytes), size - position))
+            let count = min(UInt64(Self.pieceBytes), size - position)
             let bytes = try Self.io { () throws(IOError) in
-                try source.read(at: FileOffset(position), count: count)
+                try source.read(at: FileOffset(position), count: Int(count))
             }
             try writer.append(bytes)
-            position += UInt64(count)
+            position += count
+            guard step(count) else { return .stopped }
         }
         let reference = try writer.finish()
         guard reference.digest == digest else {
             throw .damaged(BlobReference(digest: digest, length: size), found: "another content")
         }
-        return true
+        return .copied
     }
 }

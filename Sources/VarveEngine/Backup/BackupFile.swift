@@ -10,12 +10,21 @@ internal import VarveFormat
 internal import VarveIO
 
 struct BackupFile {
+    /// What becomes of the copy.
+    enum Purpose {
+        /// It stays as it is until an increment or a restore.
+        case backup
+        /// It takes the store's name, which another file may have. The caller has the lock.
+        case store(replaces: Bool)
+    }
+
     static let syncBytes: UInt64 = 8 << 20
 
     let directory: any StoreDirectory
     let name: String
     let fileName: String
     let isIncrement: Bool
+    private let purpose: Purpose
     private let file: any StoreFile
     private let options: EngineOptions
     private let state: StoreState
@@ -30,15 +39,17 @@ struct BackupFile {
         _ newest: ScannedCommit,
         in directory: any StoreDirectory,
         _ store: String,
-        _ options: EngineOptions
+        _ options: EngineOptions,
+        for purpose: Purpose = .backup
     ) throws(EngineError) {
         self.directory = directory
+        self.purpose = purpose
         self.options = options
         self.state = state
         self.newest = newest
         fileName = store + Engine.fileSuffix
         isIncrement = try Engine.io { [fileName] () throws(IOError) in
-            try directory.exists(fileName)
+            if case .store = purpose { false } else { try directory.exists(fileName) }
         }
         if isIncrement {
             name = fileName
@@ -140,6 +151,8 @@ struct BackupFile {
             )
             var record = newest.record
             record.author = ""
+            // As of any file that is still to replace another: nothing proves its name yet.
+            if case .store = purpose { record.epoch = CommitRecord.namelessEpoch }
             record.entityCounts = []
             record.operationCount = 0
             record.objectIDHighWater = Engine.toldHighWater(
@@ -156,18 +169,64 @@ struct BackupFile {
         guard recovered.isClosed, recovered.proven.offset == newest.offset else {
             throw .damaged("the backup does not end with the store's newest commit")
         }
-        if !isIncrement {
-            try Engine.io { () throws(IOError) in
-                try directory.rename(name, to: fileName, replacing: false)
-                do throws(IOError) { try directory.sync() } catch {
-                    // A later sync that succeeds would say nothing of this name.
-                    try? directory.remove(fileName)
-                    throw error
-                }
-            }
+        switch purpose {
+        case .backup: if !isIncrement { try takeFreeName() }
+        case .store(let replaces):
+            if replaces { try replaceStore() } else { try takeFreeName() }
+            // Without them the next opening for writing writes the file once more.
+            try? proveName(recovered)
         }
         file.close()
         lock?.release()
+    }
+
+    private func takeFreeName() throws(EngineError) {
+        try Engine.io { () throws(IOError) in
+            try directory.rename(name, to: fileName, replacing: false)
+            do throws(IOError) { try directory.sync() } catch {
+                // A later sync that succeeds would say nothing of this name.
+                try? directory.remove(fileName)
+                throw error
+            }
+        }
+    }
+
+    private func replaceStore() throws(EngineError) {
+        try Engine.io { () throws(IOError) in
+            try directory.rename(name, to: fileName, replacing: true)
+        }
+        do throws(IOError) { try directory.sync() } catch {
+            // The next opening for writing gives the file a new name: nothing proves this one.
+            throw EngineError(
+                .ioFailed,
+                "the sync of the folder failed when the restored store took the place of the one "
+                    + "before: after a power cut either of the two is there, whole "
+                    + "(\(error.description))",
+                cause: error
+            )
+        }
+    }
+
+    /// The first bytes behind the CLOSE say that the directory was synced. They need no sync.
+    private func proveName(_ recovered: RecoveredLog) throws(EngineError) {
+        var log = LogWriter(
+            file: file,
+            seed: state.generation.header.fileSeed,
+            options: options,
+            counters: EngineCounters(),
+            end: recovered.newest.end,
+            durableEnd: recovered.durableEnd,
+            lastCommit: recovered.proven.offset,
+            lastCommitHash: recovered.proven.header.payloadHash,
+            checkpoint: recovered.base.offset
+        )
+        try Engine.io { () throws(IOError) in
+            try log.proveName(
+                behind: recovered,
+                epoch: options.environment.randomNumber(),
+                options.environment
+            )
+        }
     }
 
     /// Gives it up; a new one goes.

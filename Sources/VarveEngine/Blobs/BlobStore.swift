@@ -28,12 +28,17 @@ final class BlobStore: Sendable {
     let files: BlobFiles
     /// False for a reader whom no writer sees: files that it reads may go.
     private let isKnownToWriters: Bool
+    /// Whether others wrote while this engine was suspended, which they did not know of.
+    private let hasBeenAway = Atomic(false)
     private let state = Mutex(State())
 
     init(files: BlobFiles, isKnownToWriters: Bool = true) {
         self.files = files
         self.isKnownToWriters = isKnownToWriters
     }
+
+    /// Others wrote while nobody knew of this engine: files that its snapshots read may be gone.
+    func wasAway() { hasBeenAway.store(true, ordering: .relaxed) }
 
     // MARK: Writing
 
@@ -89,6 +94,12 @@ final class BlobStore: Sendable {
                         + "one moment, since the store's lock file was missing and could not be "
                         + "made, and a process that writes has not kept it; open the store "
                         + "again to read what is there now"
+                )
+            case .missing(let reference) where hasBeenAway.load(ordering: .relaxed):
+                throw EngineError(
+                    .blobSwept,
+                    "the file of blob \(reference.digest.shortName) is gone: another process wrote "
+                        + "while the store was suspended, and did not know that this commit is read"
                 )
             case .missing(let reference):
                 throw EngineError(

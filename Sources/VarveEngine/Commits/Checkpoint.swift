@@ -130,12 +130,20 @@ extension Engine {
     func witness(_ writer: inout WriterState) throws(EngineError) {
         guard writer.isOpen, writer.logEnd == .open else { return }
         try syncHanded(&writer)
+        // IDs go on being handed out after a witness and leave no trace: a crash passes over them.
+        try appendWitness(&writer, objectIDs: objectIDHighWater + Self.objectIDJump)
+    }
+
+    /// A CLOSE, synced. Everything before it is.
+    ///
+    /// - Parameter highWater: an opening after it hands out IDs from here on.
+    func appendWitness(
+        _ writer: inout WriterState,
+        objectIDs highWater: UInt64
+    ) throws(EngineError) {
         let mark = writer.log.mark
         var record = stateRecord(writer.pending, writer)
-        // IDs go on being handed out after a witness and leave no trace: a crash passes over them.
-        record.objectIDHighWater = Self.toldHighWater(
-            record.objectIDHighWater + Self.objectIDJump
-        )
+        record.objectIDHighWater = Self.toldHighWater(highWater)
         writer.log.appendCommit(.close, flags: [], record: record, body: [])
         do throws(EngineError) {
             try writer.log.makeRoom(leaving: 0)

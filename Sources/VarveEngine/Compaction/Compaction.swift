@@ -92,6 +92,8 @@ extension Engine {
         try exclusively { writer throws(EngineError) in try checkWritable(writer) }
         try compaction.begin()
         defer { compaction.end() }
+        try suspension.beginCopy()
+        defer { suspension.endCopy() }
         let report = try withoutActuallyEscaping(progress) { progress throws(EngineError) in
             try withoutActuallyEscaping(isCancelled) { isCancelled throws(EngineError) in
                 try runCompaction(damage, pace, progress, isCancelled)
@@ -143,6 +145,7 @@ extension Engine {
                 status.entriesDone += count
                 status.bytesWritten = bytes
                 if isCancelled() { throw EngineError(.cancelled, "the compaction was cancelled") }
+                if self.suspension.isEnding { throw Suspension.error }
                 calls += 1
                 if calls % 32 == 1 { progress(status) }
                 pace?.breathe(self)

@@ -5,8 +5,9 @@
 // - It reads the chain of commits and nothing else, and takes no lock.
 
 internal import Synchronization
-internal import VarveBase
+public import VarveBase
 internal import VarveFormat
+internal import VarveIO
 
 /// Bytes of a store file in front of its newest checkpoint, by what they are for.
 public struct SpaceReport: Sendable, Hashable {
@@ -27,6 +28,34 @@ public struct SpaceReport: Sendable, Hashable {
 }
 
 extension Engine {
+    /// The oldest commit that the store file holds, and when it was made, in microseconds since
+    /// 1970.
+    ///
+    /// - Throws: `damaged`, `ioFailed`.
+    /// - Complexity: O(checkpoints in the file).
+    public func oldestCommit() throws(EngineError) -> (number: CommitNumber, time: Int64) {
+        let oldest = try CommitChain(snapshot().state).oldest()
+        return (oldest.number, oldest.record.clockMicroseconds)
+    }
+
+    /// Blob files beside the store file, those of earlier commits and of unsaved blobs among them,
+    /// and their bytes.
+    ///
+    /// - Throws: `ioFailed`, `permission`.
+    /// - Complexity: O(blob files), each of which is opened.
+    public func blobFiles() throws(EngineError) -> (count: Int, bytes: UInt64) {
+        try blobStore.engineError { () throws(BlobError) in
+            var (count, bytes): (Int, UInt64) = (0, 0)
+            for digest in try blobStore.files.list() {
+                guard let file = try blobStore.files.openRaw(digest) else { continue }
+                defer { file.close() }
+                bytes += try BlobFiles.io { () throws(IOError) in try file.size() }
+                count += 1
+            }
+            return (count, bytes)
+        }
+    }
+
     /// What the bytes of the store file are for.
     ///
     /// - Throws: `damaged`, `ioFailed`.

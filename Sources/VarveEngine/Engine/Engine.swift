@@ -31,6 +31,7 @@ public final class Engine: Sendable {
     let idle = Mutex(CommitNumber(0))
     let compaction = CompactionStatus()
     let pastStates = PastStates()
+    let suspension = Suspension()
     let damageAtOpening = Mutex<EngineError?>(nil)
     let published: Mutex<Published>
     let writer: Guarded<WriterState>
@@ -391,6 +392,7 @@ public final class Engine: Sendable {
             if role.isReadOnly {
                 throw EngineError(.readOnly, "the store was opened for reading only")
             }
+            if suspension.isSuspended { throw Suspension.error }
         }
     }
 
@@ -421,6 +423,8 @@ public final class Engine: Sendable {
         (values.nodeHits, values.nodeMisses) = nodeBudget.readers.counts
         values.nodeCacheBytes = UInt64(nodeBudget.usedBytes)
         values.nodeLimboBytes = UInt64(nodeBudget.limboBytes)
+        let file = published.withLock { $0.state.generation.log }
+        values.fileBytes = (try? file.size()) ?? 0
         published.withLock { published in
             values.newestCommit = published.state.number.rawValue
             values.logBytes = published.state.frame.rawValue

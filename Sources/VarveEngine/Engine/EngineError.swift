@@ -61,6 +61,10 @@ public struct EngineError: Error, Sendable {
         case storeGone
         /// The content of a blob is not what its digest says.
         case blobDamaged
+        /// The engine has given up its locks until `resume`.
+        case suspended
+        /// A store is there already, and nobody said that it may be replaced.
+        case exists
     }
 
     private final class Content: Sendable {

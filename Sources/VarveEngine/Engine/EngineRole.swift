@@ -13,7 +13,7 @@ enum EngineRole: Sendable {
     /// Reads the store as it was, and hears of nothing: nobody can tell it.
     case readerOfOneMoment
     /// Writes alone. The page, where other processes can be, tells those that read.
-    case soleWriter(WriterTools, lock: any FileLock, page: SharedPage?)
+    case soleWriter(WriterTools, lock: SoleLock, page: SharedPage?)
     /// Writes when it is its turn, and follows others while it is not.
     case sharingWriter(WriterTools, WriterTurn, Follower)
 
@@ -57,6 +57,8 @@ enum EngineRole: Sendable {
     var page: SharedPage? {
         if case .soleWriter(_, _, let page) = self { page } else { follower?.page }
     }
+
+    var soleLock: SoleLock? { if case .soleWriter(_, let lock, _) = self { lock } else { nil } }
 
     var maintenance: MaintenanceThread? { tools?.maintenance }
     var live: LiveCounterFile? { tools?.live }

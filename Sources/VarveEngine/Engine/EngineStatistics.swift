@@ -71,6 +71,8 @@ public struct EngineStatistics: Sendable, Hashable {
     public var deadBytes: UInt64 = 0
     /// Bytes of the file in front of the newest commit's frame.
     public var logBytes: UInt64 = 0
+    /// Bytes of the store file, with the zeros that are written ahead of the log.
+    public var fileBytes: UInt64 = 0
     /// Times that this process took the writer's lock after it had given it up.
     public var turns: UInt64 = 0
     /// Those before which another process had written.

@@ -41,6 +41,23 @@ final class Generation: Sendable {
     }
 }
 
+extension Engine {
+    /// Lets go of every clean node, of the store file and of those that snapshots still read, and
+    /// of the buffers that pages are read into, which all engines share. What readers are looking
+    /// at goes when they are done. Reads get it again from the file.
+    public func trimMemory() {
+        let states = published.withLock { published in
+            [published.state] + published.pins.all(published.state, now: 0).map(\.0)
+        }
+        var seen: Set<ObjectIdentifier> = []
+        for state in states where seen.insert(ObjectIdentifier(state.generation)).inserted {
+            state.generation.nodes.evictAll()
+        }
+        _ = published.withLock { $0.forgetRetired() }
+        ReadBuffers.drop()
+    }
+}
+
 /// Bytes of clean nodes that the generations of one engine may keep together, and who reads them.
 final class NodeBudget: Sendable {
     let bytesMax: Int

@@ -25,6 +25,12 @@ enum ReadBuffers {
 
     private static let kept = Mutex<[[UInt8]]>([])
 
+    /// Buffers that wait for the next reader.
+    static var count: Int { kept.withLock { $0.count } }
+
+    /// Lets all of them go.
+    static func drop() { kept.withLock { $0 = [] } }
+
     /// A buffer of `length` bytes.
     static func take() -> [UInt8] {
         kept.withLock { $0.popLast() } ?? [UInt8](repeating: 0, count: length)

@@ -42,7 +42,7 @@ struct Access {
             }
             let tools = EngineRole.WriterTools(directory, name, options)
             guard let page, let turn = WriterTurn(page) else {
-                let lock = try Engine.takeLock(directory, name)
+                let lock = SoleLock(try Engine.takeLock(directory, name))
                 role = .soleWriter(tools, lock: lock, page: page)
                 return
             }

@@ -279,7 +279,7 @@ extension Engine {
         )
     }
 
-    private static func objectIDHighWater(after recovered: RecoveredLog) -> UInt64 {
+    static func objectIDHighWater(after recovered: RecoveredLog) -> UInt64 {
         let known = recovered.newest.record.objectIDHighWater
         if recovered.isClosed { return known }
         // A record says no more than 2^62.

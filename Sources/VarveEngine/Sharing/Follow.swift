@@ -118,13 +118,13 @@ extension Engine {
     ///   mapped; else O(bytes of the new commits).
     func follow() {
         guard let follower = role.follower, role.turn?.isWriting != true,
-            !follower.isUpToDate
+            !follower.isUpToDate, !suspension.isSuspended
         else { return }
         guard let news = follower.page.read() else { return }
         follower.exclusively { state in
             // The sequence begins anew with every writer: any other one is news.
             if news.sequence == state.seen { return follower.lookedInVain(&state) }
-            if role.turn?.isWriting == true { return }
+            if role.turn?.isWriting == true || suspension.isSuspended { return }
             // A turn of this process may have come and gone meanwhile.
             guard let told = role.turn == nil ? news : follower.page.read() else { return }
             do throws(EngineError) {

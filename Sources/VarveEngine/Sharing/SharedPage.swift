@@ -98,6 +98,12 @@ final class SharedPage: Sendable {
         process = UInt64(UInt32(bitPattern: environment.processID()))
     }
 
+    /// Registers a process that reads with those that write. Twice is once.
+    func startReading() throws(IOError) { _ = try locks?.tryLock(LockByte.reading, .shared) }
+
+    /// Takes that back.
+    func stopReading() { locks?.unlock(LockByte.reading) }
+
     /// What is written there now; nil when it cannot be used.
     func read() -> SharedState? {
         do throws(IOError) {

@@ -127,7 +127,7 @@ extension Engine {
             if writer.withLock({ $0.hasTurn || !$0.isOpen }) { return }
             // Before the turn: whoever knocks later is heard. An opening has no need of it, and a
             // thread and a watch are much of what it would cost.
-            if !turn.isHeard { turn.isHeard = startFollowing() }
+            if !turn.isHeard, !turn.isSuspended { turn.isHeard = startFollowing() }
             try turn.take(milliseconds: milliseconds ?? options.turnMilliseconds)
             let isDone = try writer.withLock { writer throws(EngineError) -> Bool in
                 if writer.hasTurn { return true }
@@ -215,7 +215,7 @@ extension Engine {
     }
 
     /// Reads the log as after a crash: the process that wrote last did not come to an end.
-    private func readAgain(
+    func readAgain(
         _ told: SharedState?,
         _ writer: inout WriterState,
         _ follower: inout Follower.State
@@ -226,9 +226,7 @@ extension Engine {
         let file = try Self.openFile(fileName, in: directory, false)
         role.maintenance?.forgetFile()
         let header = try Self.readHeader(file, fileName, isReadOnly: false)
-        guard header.storeID == storeID else {
-            throw storeGone()
-        }
+        try checkSameStore(file, header, writer.generation)
         follower.stamp += 2
         let generation = Generation(
             file: file,
@@ -253,7 +251,12 @@ extension Engine {
             syncsName: true
         )
         let begun = try start.run { recovered in
-            objectIDs.learn(Self.nobodysObjectIDs(behind: told, recovered))
+            objectIDs.learn(
+                // Others that write alone at other times have handed out what their log says.
+                role.turn == nil
+                    ? Self.objectIDHighWater(after: recovered)
+                    : Self.nobodysObjectIDs(behind: told, recovered)
+            )
             return objectIDHighWater
         }
         try turnTo(begun.state.generation, frame: begun.state.frame, &follower)
@@ -342,6 +345,7 @@ extension Engine {
 
     /// Another process wrote to the lock file: it waits for its turn, or tells of a commit.
     func hear() {
+        if suspension.isSuspended { return }
         guard case .sharingWriter(_, let turn, let follower) = role else { return follow() }
         if turn.isWriting {
             lookForStore()

@@ -31,6 +31,8 @@ final class WriterTurn: Sendable {
         /// Whether the lock call is under way.
         var isAsking = false
         var isClosed = false
+        /// Nobody gets the turn, and no lock is asked for.
+        var isSuspended = false
         var hasThread = false
         var waiters: [Parker] = []
         var failure: IOError?
@@ -59,6 +61,7 @@ final class WriterTurn: Sendable {
         get { hears.load(ordering: .relaxed) }
         set { hears.store(newValue, ordering: .relaxed) }
     }
+    var isSuspended: Bool { state.withLock { $0.isSuspended } }
     var isHeld: Bool { state.withLock { $0.isHeld } }
 
     /// Who else is there now.
@@ -99,8 +102,9 @@ final class WriterTurn: Sendable {
     /// - Throws: `busy` when the time is over, `ioFailed`.
     func take(milliseconds: Int) throws(EngineError) {
         let parker = Parker()
-        let (isDone, asks) = state.withLock { state -> (Bool, Bool) in
+        let (isDone, asks) = try state.withLock { state throws(EngineError) -> (Bool, Bool) in
             if state.isHeld { return (true, false) }
+            if state.isSuspended { throw Suspension.error }
             state.waiters.append(parker)
             state.failure = nil
             defer { state.isAsking = true }
@@ -200,6 +204,17 @@ final class WriterTurn: Sendable {
             locks.unlock(LockByte.writer)
         }
     }
+
+    /// Gives everything up but the opening of the lock file. Until `resume` nobody gets the turn.
+    /// Called with the turn held, or after it was given up for ever: no lock call is under way.
+    func suspend() {
+        state.withLock { $0.isSuspended = true }
+        leave()
+        release()
+        isHeard = false
+    }
+
+    func resume() { state.withLock { $0.isSuspended = false } }
 
     /// Gives up everything.
     func close() {

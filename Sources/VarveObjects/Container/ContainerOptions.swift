@@ -1,6 +1,7 @@
 // Settings of a container.
 
 package import VarveEngine
+@_exported public import enum VarveBase.Retention
 
 /// How a container opens its store and uses memory.
 public struct ContainerOptions: Sendable {
@@ -31,6 +32,13 @@ public struct ContainerOptions: Sendable {
     public var backgroundThreads: Int
     /// Whether the view context follows the commits of others.
     public var viewContextMergesAutomatically: Bool
+    /// Which commits before the newest one a compaction keeps, so that they can be shown again.
+    /// Until one runs, all of them are in the file.
+    public var retention: Retention
+    /// Whether the store is compacted by itself, beside readers and savers, when more than half of
+    /// the file and at least 16 MiB of it can be given back. `PersistentContainer.compact` does it
+    /// when the app says so.
+    public var compactsAutomatically: Bool
     /// Told about each implicit read that failed, on the thread of the context.
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
     /// How long a save waits for another process to end its turn: tests wait less.
@@ -54,6 +62,8 @@ public struct ContainerOptions: Sendable {
         rememberedChanges: Int = 1 << 20,
         backgroundThreads: Int = 4,
         viewContextMergesAutomatically: Bool = true,
+        retention: Retention = .newest,
+        compactsAutomatically: Bool = true,
         onReadFailure: (@Sendable (ReadFailure) -> Void)? = nil
     ) {
         self.unreferencedRowBytes = unreferencedRowBytes
@@ -66,6 +76,8 @@ public struct ContainerOptions: Sendable {
         self.rememberedChanges = rememberedChanges
         self.backgroundThreads = backgroundThreads
         self.viewContextMergesAutomatically = viewContextMergesAutomatically
+        self.retention = retention
+        self.compactsAutomatically = compactsAutomatically
         self.onReadFailure = onReadFailure
     }
 }

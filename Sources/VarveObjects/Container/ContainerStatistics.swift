@@ -1,5 +1,7 @@
 // The counters of a container, read as one Sendable value.
 
+import CVarve
+import Synchronization
 public import VarveBase
 import VarveEngine
 import VarveRecords
@@ -83,6 +85,63 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var commits: Int
     /// Times the disk was asked to make data durable.
     public var syncs: Int
+    /// Compactions since the store was opened, those that ran by themselves among them.
+    public var compactions: Int
+    /// Bytes of the store file, with the room that is made ahead of the log. `spaceUse()` has more.
+    public var fileBytes: Int
+    /// Bytes of it that the newest checkpoint needs.
+    public var liveBytes: Int
+    /// Bytes in front of that checkpoint that it does not need: what a compaction gives back when
+    /// it keeps no earlier commit.
+    public var deadBytes: Int
+    /// Bytes of memory that the whole process has in use; nil where the system does not say.
+    public var processBytes: Int?
+}
+
+extension PersistentContainer {
+    /// What the container holds now, and what it read since it was opened.
+    public var statistics: ContainerStatistics {
+        let records = store.statistics
+        let cache = records.rowCache
+        return ContainerStatistics(
+            rowCache: .init(
+                rows: cache.rows,
+                bytes: cache.bytes,
+                pinnedRows: cache.pinnedRows,
+                pinnedBytes: cache.pinnedBytes,
+                hits: cache.hits,
+                misses: cache.misses,
+                evictions: cache.evictions,
+                readAheadBytes: cache.readAheadBytes
+            ),
+            storeReads: records.storeReads,
+            storePasses: records.storePasses,
+            rowsScanned: records.rowsScanned,
+            entriesScanned: records.entriesScanned,
+            pagesVisited: Int(clamping: records.engine.nodeHits &+ records.engine.nodeMisses),
+            pagesRestored: Int(clamping: records.engine.nodeMisses),
+            registeredObjects: registries.objects,
+            realisedObjects: counters.realised.load(ordering: .relaxed),
+            contexts: counters.contexts.load(ordering: .relaxed),
+            pins: records.engine.pins.flatMap(ContainerStatistics.Pin.all(of:)),
+            blobBytesRead: counters.blobBytesRead.load(ordering: .relaxed),
+            newestCommit: CommitNumber(records.engine.newestCommit),
+            logBytes: Int(clamping: records.engine.logBytes),
+            nodeCacheBytes: Int(clamping: records.engine.nodeCacheBytes),
+            commits: Int(clamping: records.engine.deltaCommits + records.engine.treeCommits),
+            syncs: Int(clamping: records.engine.syncs),
+            compactions: Int(clamping: records.engine.compactions),
+            fileBytes: Int(clamping: records.engine.fileBytes),
+            liveBytes: Int(clamping: records.engine.liveBytes),
+            deadBytes: Int(clamping: records.engine.deadBytes),
+            processBytes: Self.residentBytes
+        )
+    }
+
+    private static var residentBytes: Int? {
+        let bytes = varve_resident_bytes()
+        return bytes == 0 ? nil : Int(clamping: bytes)
+    }
 }
 
 extension ContainerStatistics.Pin {

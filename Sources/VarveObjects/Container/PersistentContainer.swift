@@ -75,10 +75,7 @@ public final class PersistentContainer: Sendable {
         let types = schema.entities
         return try await onThread {
             try make(
-                .file(
-                    directory: url.deletingLastPathComponent().path,
-                    name: try storeName(of: url)
-                ),
+                try location(of: url),
                 place: url.path,
                 description,
                 types,
@@ -94,7 +91,7 @@ public final class PersistentContainer: Sendable {
         options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
         try make(
-            .file(directory: url.deletingLastPathComponent().path, name: try storeName(of: url)),
+            try location(of: url),
             place: url.path,
             try EntityDeclaration.describe(schema),
             schema.entities,
@@ -157,6 +154,8 @@ public final class PersistentContainer: Sendable {
         }
         records.engine.nodeCacheBytes = options.nodeCacheBytes
         records.engine.allowsForeignWriters = options.allowsForeignWriters
+        records.engine.retention = options.retention
+        records.engine.compactsAutomatically = options.compactsAutomatically
         if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }
         options.adjustingEngine?(&records.engine)
         let store: RecordStore
@@ -191,13 +190,13 @@ public final class PersistentContainer: Sendable {
     }
 
     /// Runs blocking work on a thread of its own, so that no cooperative thread waits for the disk.
-    private static func onThread<Result: Sendable>(
+    static func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await WorkerPool(limit: 1).run(body)
     }
 
-    private static func storeName(of url: URL) throws -> String {
+    static func location(of url: URL) throws(StoreError) -> StoreLocation {
         let name = url.lastPathComponent
         guard url.isFileURL, !name.isEmpty, name != "/" else {
             throw StoreError(
@@ -207,7 +206,7 @@ public final class PersistentContainer: Sendable {
                 suggestion: "Give the path of a file, such as URL(filePath: \"notes.varve\")."
             )
         }
-        return name
+        return .file(directory: url.deletingLastPathComponent().path, name: name)
     }
 
     /// Writes a checkpoint and gives up the file and its lock.
@@ -346,61 +345,6 @@ public final class PersistentContainer: Sendable {
         {
             scheduleMerge()
         }
-    }
-
-    // MARK: Memory
-
-    /// Whether the row of an object is in the row cache. No I/O.
-    public func isRowCached(_ id: ManagedObjectID) -> Bool {
-        id.store == identity && store.rowCache.contains(id.object)
-    }
-
-    /// Drops every row that no object holds, what lists have read ahead, states of the past that
-    /// nobody reads, and the memory kept for the next large value (of all containers): for memory
-    /// pressure.
-    public func trimMemory() {
-        store.rowCache.trim()
-        store.engine.forgetPastStates()
-        PagePool.trim()
-    }
-
-    /// What the container holds now, and what it read since it was opened.
-    public var statistics: ContainerStatistics {
-        let records = store.statistics
-        let cache = records.rowCache
-        return ContainerStatistics(
-            rowCache: .init(
-                rows: cache.rows,
-                bytes: cache.bytes,
-                pinnedRows: cache.pinnedRows,
-                pinnedBytes: cache.pinnedBytes,
-                hits: cache.hits,
-                misses: cache.misses,
-                evictions: cache.evictions,
-                readAheadBytes: cache.readAheadBytes
-            ),
-            storeReads: records.storeReads,
-            storePasses: records.storePasses,
-            rowsScanned: records.rowsScanned,
-            entriesScanned: records.entriesScanned,
-            pagesVisited: Int(clamping: records.engine.nodeHits &+ records.engine.nodeMisses),
-            pagesRestored: Int(clamping: records.engine.nodeMisses),
-            registeredObjects: registries.objects,
-            realisedObjects: counters.realised.load(ordering: .relaxed),
-            contexts: counters.contexts.load(ordering: .relaxed),
-            pins: records.engine.pins.flatMap(ContainerStatistics.Pin.all(of:)),
-            blobBytesRead: counters.blobBytesRead.load(ordering: .relaxed),
-            newestCommit: CommitNumber(records.engine.newestCommit),
-            logBytes: Int(clamping: records.engine.logBytes),
-            nodeCacheBytes: Int(clamping: records.engine.nodeCacheBytes),
-            commits: Int(clamping: records.engine.deltaCommits + records.engine.treeCommits),
-            syncs: Int(clamping: records.engine.syncs)
-        )
-    }
-
-    /// How many contexts have an object registered: the reference count of its row.
-    public func referenceCount(of id: ManagedObjectID) -> Int {
-        id.store == identity ? registries.references(id.object) : 0
     }
 
     // MARK: For contexts
