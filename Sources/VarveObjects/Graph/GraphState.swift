@@ -102,9 +102,12 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case liveForgetsEditsBefore
     case historyForgetsDeletions
     case pastMovesOn
+    case revertForgetsLinks
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
-    package static let ofHistory: [PlantedObjectBug] = [.historyForgetsDeletions, .pastMovesOn]
+    package static let ofHistory: [PlantedObjectBug] = [
+        .historyForgetsDeletions, .pastMovesOn, .revertForgetsLinks,
+    ]
 }
 
 extension PersistentContainer {

@@ -61,7 +61,8 @@ extension ManagedObjectContext {
         )
         let state = BranchState(parent: self)
         made.branchState = state
-        made.snapshot = snapshot.held(for: PinOwner(.context, label: made.core.registry.label))
+        let held = snapshot.held(for: PinOwner(.context, label: made.core.registry.label))
+        if isOfThePast { made.stay(at: held) } else { made.snapshot = held }
         made.takeEdits(of: self, [:])
         made.recorders.append(state.recorder)
         made.tellUnsaved()

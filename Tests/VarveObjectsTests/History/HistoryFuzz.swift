@@ -182,6 +182,8 @@ final class HistoryFuzz {
             case 2: _ = try container.store.engine.compact()
             case 3: try goOnFromBackup()
             case 4: for _ in 0..<8 { try commit() }
+            case 5, 6: try revertNewest()
+            case 7: try revertAny()
             default: try commit()
             }
             if chance(4) { try check() }
@@ -218,11 +220,67 @@ final class HistoryFuzz {
             for _ in 0..<Int.random(in: 1...5, using: &random) { try edit(in: context) }
             commit = try context.save().commit
         }
-        guard let commit else { return }
+        if let commit { try note(commit, by: context) }
+    }
+
+    /// Takes a copy of what a commit made.
+    private func note(_ commit: CommitNumber, by context: ManagedObjectContext) throws {
         let reader = pick(containers)?.newContext() ?? container.newContext()
         copies[commit] = try StoreCopy(of: reader)
         authors[commit] = context.author
         tokens[commit] = try container.historyToken(at: commit)
+    }
+
+    // MARK: Reverts
+
+    /// Without later commits a revert leads to the copy of before, to the letter.
+    private func revertNewest() throws {
+        guard let newest = copies.keys.max(), let context = pick(contexts),
+            newest > (try container.retainedCommits.lowerBound),
+            let before = copies[CommitNumber(newest.rawValue - 1)]
+        else { return }
+        context.author = "revert"
+        context.advance()
+        let left = try context.revert(commit: newest)
+        try expect(left.isEmpty, "nobody changed anything since")
+        try expect(try StoreCopy(of: context) == before, "commit \(newest.rawValue) was reverted")
+        guard let commit = try context.save().commit else { return }
+        try note(commit, by: context)
+        try expect(copies[commit] == before, "the revert of \(newest.rawValue) was saved")
+    }
+
+    /// An earlier commit: what others changed since stays. Or an object, which gets the values of a
+    /// commit.
+    private func revertAny() throws {
+        let retained = try container.retainedCommits
+        guard let number = pick(copies.keys.filter { retained.contains($0) }.sorted()),
+            let context = pick(contexts), let then = copies[number]
+        else { return }
+        context.author = "revert"
+        context.advance()
+        if number > retained.lowerBound, chance(2) {
+            try context.revert(commit: number, policy: pick([.skip, .overwrite]) ?? .skip)
+        } else if let known = pick(then.items.keys.sorted()), let thing = then.items[known],
+            let model = container.schema.entity(of: Item.self)
+        {
+            let id = Item.ID(
+                ManagedObjectID(
+                    store: container.identity,
+                    entity: model.record.id,
+                    object: ObjectID(known)
+                )
+            )
+            let here = try StoreCopy(of: context)
+            let left = try context.revert(id, to: .commit(number))
+            let now = try StoreCopy(of: context).items[known]
+            let story = "item \(known) of commit \(number.rawValue)"
+            try expect(now?.title == thing.title && now?.number == thing.number, story)
+            let tags = thing.tags.filter { here.tags[$0] != nil }
+            try expect(now?.tags ?? [], tags, story)
+            let folder = thing.folder.flatMap { here.folders[$0] == nil ? nil : $0 }
+            if left.isEmpty { try expect(now?.folder == folder, story) }
+        }
+        if let commit = try context.save().commit { try note(commit, by: context) }
     }
 
     private func text() -> String {

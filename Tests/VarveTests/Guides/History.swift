@@ -72,5 +72,26 @@ import Varve
         // End.
         #expect(try container.versions(of: note.id).map(\.author) == ["ann", ""])
     }
+
+    @Test("Commits and objects are taken back") func reverts() throws {
+        let container = try notes("Bread", "Soup")
+        let context = container.newContext()
+        let yesterday = try container.historyToken
+        let note = try #require(try context.fetch(Note.where { $0.title == "Bread" }).first)
+        context.delete(note)
+        let mistake = try #require(try context.save().commit)
+
+        // Shown in History: revert
+        try context.revert(commit: mistake)
+        try context.save()
+        // End.
+        #expect(try context.count(FetchDescriptor<Note>()) == 2)
+
+        // Shown in History: object
+        let left = try context.revert(note.id, to: .token(yesterday))
+        for edit in left { print(edit.object, edit.property ?? "", edit.reason) }
+        // End.
+        #expect(left.isEmpty && !context.hasChanges)
+    }
 }
 #endif

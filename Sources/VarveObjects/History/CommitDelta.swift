@@ -1,0 +1,255 @@
+// What lies between two commits, or between a commit and what a context shows, as a delta.
+//
+// Invariants
+// - A relationship is in it from each end whose value changed: of columns the rows say so, of links
+//   their own rows do, which are looked up on the side that has them.
+// - A reference to an object that the commit does not have is none.
+
+import VarveBase
+import VarveEngine
+import VarveRecords
+
+/// Makes the delta of a commit, from the states before and after it.
+struct CommitDelta {
+    private let context: ManagedObjectContext
+    private let before: RecordSnapshot
+    private let after: RecordSnapshot
+    private var delta = GraphDelta()
+    private var schema: SchemaModel { context.container.schema }
+
+    private struct ListKey: Hashable {
+        let owner: ObjectID
+        let entity: EntityID
+        let slot: Int
+    }
+
+    init(_ context: ManagedObjectContext, before: RecordSnapshot, after: RecordSnapshot) {
+        self.context = context
+        self.before = before
+        self.after = after
+    }
+
+    /// - Parameter changes: what lies between the two states.
+    /// - Complexity: O(log n) for each changed row; of an ordered list, and of each list of a
+    ///   deleted or new object, its members.
+    mutating func make(of changes: CommitChanges) throws(StoreError) -> GraphDelta {
+        var ids: [EntityID: Set<ObjectID>] = [:]
+        var links: [EntityID: [ObjectID]] = [:]
+        changes.forEachGroup { entity, objects, _ in
+            if schema.entity(entity) != nil {
+                ids[entity, default: []].formUnion(objects)
+            } else {
+                links[entity, default: []] += Array(objects)
+            }
+        }
+        var slots: [EntityID: [ObjectID: Set<Int>]] = [:]
+        for (hidden, rows) in links.sorted(by: { $0.key < $1.key }) {
+            for key in try lists(hidden, rows) {
+                slots[key.entity, default: [:]][key.owner, default: []].insert(key.slot)
+                ids[key.entity, default: []].insert(key.owner)
+            }
+        }
+        for (entity, objects) in ids.sorted(by: { $0.key < $1.key }) {
+            guard let model = schema.entity(entity) else { continue }
+            for id in objects.sorted() {
+                try add(id, model, slots[entity]?[id] ?? [])
+            }
+        }
+        return delta
+    }
+
+    /// The lists in which changed link rows stand.
+    private func lists(
+        _ hidden: EntityID,
+        _ rows: [ObjectID]
+    ) throws(StoreError) -> Set<ListKey> {
+        var keys: Set<ListKey> = []
+        if context.has(.revertForgetsLinks) { return keys }
+        let ends = schema.record.relationships(linkedBy: hidden)
+        for snapshot in [before, after] {
+            let found = try translating { () throws(RecordError) in
+                try snapshot.rows(hidden, rows)
+            }
+            for row in found.compactMap(\.self) {
+                for (entity, relationship) in ends {
+                    guard case .link(let link) = relationship.storage,
+                        let slot = schema.entity(entity.id)?.slot(named: relationship.name),
+                        let owner = try translating({ () throws(RecordError) in
+                            try row.reference(link.ownColumn)
+                        })
+                    else { continue }
+                    keys.insert(ListKey(owner: owner, entity: entity.id, slot: slot))
+                }
+            }
+        }
+        return keys
+    }
+
+    private mutating func add(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slots: Set<Int>
+    ) throws(StoreError) {
+        let (old, new) = (try side(id, model, before), try side(id, model, after))
+        let isWhole = (old == nil) != (new == nil)
+        guard old != nil || new != nil else { return }
+        var values: [GraphDelta.Value] = []
+        for (slot, property) in model.properties.enumerated() where property.column != nil {
+            let was = old?[slot] ?? .null
+            var now = new?[slot] ?? .null
+            // A deleted object leads to what it led to at last.
+            if new == nil, property.relationship != nil { now = was }
+            if !isWhole, was.isSame(as: now) { continue }
+            keepBlob(was, before)
+            values.append(GraphDelta.Value(slot: slot, before: was, after: now))
+        }
+        var lists: [GraphDelta.List] = []
+        for slot in model.relationshipSlots where isWhole || slots.contains(slot) {
+            guard let relationship = model.properties[slot].relationship,
+                relationship.isRecorded
+            else { continue }
+            let was = try members(id, model, relationship, old == nil ? nil : before)
+            let now = try members(id, model, relationship, new == nil ? nil : after)
+            let list = GraphDelta.List.between(
+                was,
+                new == nil ? was : now,
+                slot,
+                hidden: [],
+                isOrdered: relationship.isOrdered,
+                isWhole: isWhole
+            )
+            if let list { lists.append(list) }
+        }
+        if values.isEmpty, lists.isEmpty, !isWhole { return }
+        delta.items.append(
+            GraphDelta.Item(
+                model: model,
+                id: id,
+                existed: old != nil,
+                exists: new != nil,
+                wasSaved: true,
+                object: nil,
+                values: values,
+                lists: lists
+            )
+        )
+    }
+
+    private func members(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ relationship: RelationshipModel,
+        _ snapshot: RecordSnapshot?
+    ) throws(StoreError) -> [ObjectID] {
+        guard let snapshot else { return [] }
+        return try translating { () throws(RecordError) in
+            try snapshot.relatedIDs(model.record, relationship.record, of: id)
+        }
+    }
+
+    /// The columns of an object by slot; nil: the commit does not have it.
+    private func side(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ snapshot: RecordSnapshot
+    ) throws(StoreError) -> [StoredValue]? {
+        try context.columns(of: id, model, at: snapshot)
+    }
+
+    private mutating func keepBlob(_ value: StoredValue, _ snapshot: RecordSnapshot) {
+        guard case .blob(let reference) = value else { return }
+        let source = BlobSource(keeper: .snapshot(snapshot), container: context.container)
+        delta.blobs[reference] = Blob(reference: reference, source: source)
+    }
+
+    private func translating<Value>(
+        _ body: () throws(RecordError) -> Value
+    ) throws(StoreError) -> Value {
+        try context.container.translating(body)
+    }
+}
+
+extension ManagedObjectContext {
+    /// The attributes and to-one relationships of an object at a commit, by slot, without
+    /// references to what that commit does not have; nil: it does not have the object.
+    func columns(
+        of id: ObjectID,
+        _ model: EntityModel,
+        at snapshot: RecordSnapshot
+    ) throws(StoreError) -> [StoredValue]? {
+        try container.translating { () throws(RecordError) in
+            guard let row = try snapshot.row(model.record.id, id) else { return nil }
+            var values: [StoredValue] = []
+            values.reserveCapacity(model.properties.count)
+            for property in model.properties {
+                guard let column = property.column else {
+                    values.append(.null)
+                    continue
+                }
+                var value = try snapshot.value(of: row, column)
+                if let target = value.object, let far = property.relationship?.target,
+                    try !snapshot.exists(far, target)
+                {
+                    value = .null
+                }
+                values.append(value)
+            }
+            return values
+        }
+    }
+
+    /// What lies between an object at a commit and as this context shows it.
+    func delta(
+        of id: ObjectID,
+        _ model: EntityModel,
+        from past: RecordSnapshot
+    ) throws(StoreError) -> GraphDelta? {
+        guard let old = try columns(of: id, model, at: past) else { return nil }
+        let isHere = isThere(id, model)
+        let object = object(id, model)
+        var delta = GraphDelta()
+        var values: [GraphDelta.Value] = []
+        for (slot, property) in model.properties.enumerated() where property.column != nil {
+            var now = StoredValue.null
+            if isHere, let value = value(of: object, slot: slot), leads(value, model, slot) {
+                now = value
+            }
+            if isHere, old[slot].isSame(as: now) { continue }
+            if case .blob(let reference) = old[slot] {
+                let source = BlobSource(keeper: .snapshot(past), container: container)
+                delta.blobs[reference] = Blob(reference: reference, source: source)
+            }
+            values.append(GraphDelta.Value(slot: slot, before: old[slot], after: now))
+        }
+        var lists: [GraphDelta.List] = []
+        for slot in model.relationshipSlots {
+            guard let relationship = model.properties[slot].relationship, relationship.isToMany
+            else { continue }
+            let was = try container.translating { () throws(RecordError) in
+                try past.relatedIDs(model.record, relationship.record, of: id)
+            }
+            let list = GraphDelta.List.between(
+                was,
+                isHere ? try members(of: object, slot: slot) : [],
+                slot,
+                hidden: [],
+                isOrdered: relationship.isOrdered,
+                isWhole: !isHere
+            )
+            if let list { lists.append(list) }
+        }
+        delta.items = [
+            GraphDelta.Item(
+                model: model,
+                id: id,
+                existed: true,
+                exists: isHere,
+                wasSaved: true,
+                object: nil,
+                values: values,
+                lists: lists
+            )
+        ]
+        return delta
+    }
+}
