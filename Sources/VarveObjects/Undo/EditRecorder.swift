@@ -1,8 +1,8 @@
 // Takes down what objects were like before an edit touched them.
 //
 // Invariants
-// - Each property is taken down once, before its first change; what it became is asked at the end of
-//   the stretch. So a property that is set a thousand times costs one entry.
+// - Each property is taken down once, before its first change; what it became is asked at the end
+//   of the stretch. So a property that is set a thousand times costs one entry.
 // - A stretch lies between two moves of the context: what it means is told over one commit.
 // - Laying the journal again changes nothing that the app sees, and is not recorded.
 //

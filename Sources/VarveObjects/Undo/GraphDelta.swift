@@ -1,8 +1,9 @@
 // What a stretch of edits did to the objects that a context shows: values before and after.
 //
 // Invariants
-// - It names objects by ID and keeps values, not steps: it can be laid over another commit, and over
-//   another context. Undo, redo, branches and reverted commits are the same thing in two directions.
+// - It names objects by ID and keeps values, not steps: it can be laid over another commit, and
+//   over another context. Undo, redo, branches and reverted commits are the same thing in two
+//   directions.
 // - Both sides are whole: a relationship is in it from each end that changed.
 // - A value that is the same before and after is not in it; an object without any is not either.
 // - A reference to an object that is not there is none, whatever the row has. One that stays in its

@@ -149,8 +149,8 @@ extension ManagedObjectContext {
     /// Hooks are not called for it: what they did is part of the step.
     ///
     /// - Returns: what was left because somebody else changed it since.
-    /// - Throws: `StoreError`: `invalidRequest` inside a group or transaction, `reentrantSave` while
-    ///   a save or a hook runs.
+    /// - Throws: `StoreError`: `invalidRequest` inside a group or transaction, `reentrantSave`
+    ///   while a save or a hook runs.
     /// - Complexity: O(edits of the step), and O(n) for each list with an order among them.
     @discardableResult
     public func undo() throws -> [SkippedEdit] {
