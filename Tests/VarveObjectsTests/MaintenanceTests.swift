@@ -83,7 +83,7 @@ import VarveTesting
         let before = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
         let task = Task {
             // Cancelled before it begins, or in its first steps.
-            withUnsafeCurrentTask { unsafe $0?.cancel() }
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             try await container.compact()
         }
         await #expect(throws: CancellationError.self) { try await task.value }

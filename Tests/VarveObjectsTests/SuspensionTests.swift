@@ -232,7 +232,7 @@ import VarveBase
         goesOn.signal()
         #expect(container.isSuspended)
         do {
-            try await compaction.value
+            _ = try await compaction.value
         } catch let error as StoreError {
             #expect(error.code == .suspended)
         }

@@ -214,7 +214,7 @@ import VarveObjects
         }
         #expect(item.title == "before" && item.folder === folder && !folder.isDeleted)
         #expect(context.insertedObjects.isEmpty && context.deletedObjects.isEmpty)
-        let number = try context.transaction {
+        let number = context.transaction {
             item.number = 5
             try? context.transaction {
                 item.number = 6
@@ -258,7 +258,7 @@ import VarveObjects
             item.number = 1
             #expect(code { try context.undo() } == .invalidRequest)
         }
-        try context.transaction {
+        context.transaction {
             #expect(code { try context.redo() } == .invalidRequest)
         }
         #expect(code { try context.mergeIntoParent() } == .invalidRequest)

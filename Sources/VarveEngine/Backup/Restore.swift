@@ -7,7 +7,7 @@
 //   Those that only the earlier store needs go when the new name is durable.
 // - The writer's lock is held from the first byte to the last: whoever opens the store waits.
 
-public import VarveBase
+internal import VarveBase
 internal import VarveFormat
 internal import VarveIO
 

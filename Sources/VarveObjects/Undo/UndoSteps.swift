@@ -6,7 +6,7 @@
 // - Steps end with `rollback()` and `reset()`, which give up what they stand on.
 
 import Observation
-public import VarveBase
+import VarveBase
 import VarveRecords
 
 /// A property or object that an undo or redo left as it is.

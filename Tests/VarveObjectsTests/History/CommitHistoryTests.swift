@@ -167,7 +167,7 @@ import VarveTesting
             var count = 0
             for try await _ in try container.history(after: nil) {
                 count += 1
-                if count == 3 { withUnsafeCurrentTask { unsafe $0?.cancel() } }
+                if count == 3 { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             }
             return count
         }

@@ -90,7 +90,7 @@ private actor Owner {
             #expect(item.title == "\(step - 1)")
             await Self.wait("step \(step)") { item.title == "\(step)" }
         }
-        weak var seen = context
+        weak let seen = context
         context = nil
         await Self.wait("nobody holds it") { seen == nil }
         let plain = container.newContext(automaticallyMergesChanges: false)
@@ -111,7 +111,7 @@ private actor Owner {
             try saveTitle("\(step)", of: id, in: container)
             await Self.wait("step \(step)") { (try? await worker?.perform(read)) == "\(step)" }
         }
-        weak var seen = worker
+        weak let seen = worker
         worker = nil
         await Self.wait("nobody holds it") { seen == nil }
         try container.closeNow()
