@@ -1,4 +1,5 @@
-// Undo, redo and transactions, one promise at a time. Random runs of them: `UndoWorld` in FuzzTests.
+// Undo, redo and transactions, one promise at a time. Random runs of them: `UndoWorld` in
+// FuzzTests.
 
 import Foundation
 import Observation

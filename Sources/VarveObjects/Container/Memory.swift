@@ -6,8 +6,9 @@ import VarveRecords
 /// How much memory `PersistentContainer.trimMemory` gives back.
 public enum MemoryTrim: Sendable, Hashable {
     /// Rows that no object holds, what lists have read ahead, states of the past that nobody reads,
-    /// and the memory that is kept for the next large value (that of all containers). What is read again is decoded from pages in
-    /// memory: for an app that goes to the background, or as often as one likes.
+    /// and the memory that is kept for the next large value (that of all containers). What is read
+    /// again is decoded from pages in memory: for an app that goes to the background, or as often
+    /// as one likes.
     case rows
     /// These, every decoded page that nobody changed, and the buffers that pages are read into
     /// (those of all containers). The next reads come from the file: for memory warnings.
