@@ -125,7 +125,9 @@ extension ManagedObjectContext {
     /// Makes one step of the edits in `body`. A group inside a group belongs to the outer one.
     /// Edits outside of groups are one step from one save, group or undo to the next.
     ///
-    /// - Parameter name: what an app writes behind "Undo".
+    /// - Parameters:
+    ///   - name: what an app writes behind "Undo".
+    ///   - body: the edits.
     /// - Throws: what `body` throws. Its edits stay, and are a step; `transaction` takes them back.
     /// - Complexity: O(edits).
     public func withUndoGroup<Result, Failure: Error>(
