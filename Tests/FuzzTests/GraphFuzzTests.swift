@@ -64,6 +64,14 @@ import VarveTesting
         try GraphFuzz.run(seed: seed, options: options, observes: observes)
     }
 
+    /// A list of an object whose end was deleted with it; an edit that named an object which had
+    /// been away; a reference that `deny` left to an object that came back and went again.
+    @Test("Seeds of undo that showed mistakes", arguments: [12_875, 13_052, 13_264] as [UInt64])
+    func seedsOfUndo(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(UndoWorld.self, seed: seed, options: options, observes: observes)
+    }
+
     /// A new object takes another's place, and a partner from a third that others just gave it one:
     /// a conflict, which the model once did not expect.
     @Test("A seed of a conflict by way of a constraint") func aConflictByWayOfAConstraint() throws {
@@ -76,9 +84,17 @@ import VarveTesting
         arguments: PlantedObjectBug.allCases.filter { !PlantedObjectBug.ofHistory.contains($0) }
     )
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {
+        let world: any FuzzedWorld.Type =
+            PlantedObjectBug.ofUndo.contains(bug) ? UndoWorld.self : GraphWorld.self
         for seed in UInt64(1)...500 {
             let (options, observes) = settings(seed, [bug])
-            if GraphFuzz.finding(seed: seed, options: options, observes: observes) != nil { return }
+            let found = GraphFuzz.finding(
+                world,
+                seed: seed,
+                options: options,
+                observes: observes
+            )
+            if found != nil { return }
         }
         Issue.record("\(bug) passes 500 runs")
     }

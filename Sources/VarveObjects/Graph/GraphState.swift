@@ -103,10 +103,20 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case historyForgetsDeletions
     case pastMovesOn
     case revertForgetsLinks
+    case undoForgetsTheJournal
+    case undoForgetsLists
+    case undoForgetsWhatDangles
+    case redoCascadesFurther
+    case branchForgetsValues
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
         .historyForgetsDeletions, .pastMovesOn, .revertForgetsLinks,
+    ]
+    /// Those that the fuzzer of undo and branches finds.
+    package static let ofUndo: [PlantedObjectBug] = [
+        .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,
+        .branchForgetsValues,
     ]
 }
 

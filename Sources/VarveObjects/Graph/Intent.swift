@@ -187,6 +187,9 @@ struct Journal {
         hasHistory = true
     }
 
+    /// Before one of them comes back: from then on later intents may name it.
+    mutating func settle() { takeOutPhantoms() }
+
     private mutating func takeOutPhantoms() {
         guard !phantoms.isEmpty, let schema else { return }
         let phantoms = phantoms

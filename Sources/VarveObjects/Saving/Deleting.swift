@@ -135,6 +135,7 @@ extension ManagedObjectContext {
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
     private func endEditsOfDoomed() {
         var phantoms: Set<ObjectID> = []
+        var hasReturned = false
         let ended = deletionsEnded
         deletionsEnded = deletions.count
         for id in deletions.dropFirst(ended) {
@@ -144,6 +145,7 @@ extension ManagedObjectContext {
             dropAttributes(of: object)
             observation?.announce(object, nil, isBefore: false)
             if object.isInserted { phantoms.insert(id) }
+            if object.storage.state.contains(.returned) { hasReturned = true }
         }
         if phantoms.isEmpty { return }
         journal.forget(phantoms, schema)
@@ -164,8 +166,9 @@ extension ManagedObjectContext {
             }
         }
         for id in phantoms { endNew(id) }
-        // What was lost may have been wanted by them, or for them.
-        if !lostTargets.isEmpty { replay() }
+        // What was lost may have been wanted by them, or for them; and a deletion leaves references
+        // to what was in a commit where its rule says so.
+        if !lostTargets.isEmpty || hasReturned { replay() }
         forgetIfNothingIsLeft()
     }
 

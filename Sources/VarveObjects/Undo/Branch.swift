@@ -206,7 +206,7 @@ extension ManagedObjectContext {
             }
             let own = edits.copy()
             for slot in model.relationshipSlots { own.values[slot] = nil }
-            if own.isEmpty { continue }
+            if own.isEmpty || has(.branchForgetsValues) { continue }
             let object = object(id, model)
             object.storage.edits = own
             object.storage.state.insert(.updated)

@@ -178,7 +178,9 @@ final class EditRecorder {
             if model.properties[slot].relationship?.isToMany == false {
                 known.lastTargets[slot] = context.value(of: object, slot: slot)
             } else if model.properties[slot].relationship?.isRecorded == true {
-                known.lastMembers[slot] = try? context.members(of: object, slot: slot)
+                // A cascade deletes both ends of a link, one after the other.
+                known.lastMembers[slot] = try? context.linkedMembers(of: object, slot: slot)
+                    .filter { context.doomed[$0] == nil || entries[$0]?.isWhole == true }
             }
         }
         guard known.existed, !known.isWhole else {

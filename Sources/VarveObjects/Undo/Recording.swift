@@ -62,6 +62,16 @@ extension ManagedObjectContext {
         }
     }
 
+    /// The members of a list, deleted ones included.
+    func linkedMembers(
+        of object: any ManagedObject,
+        slot: Int
+    ) throws(StoreError) -> [ObjectID] {
+        let base = try savedMembers(of: object, slot: slot)
+        let key = ToManyKey(owner: object.storage.object, slot: slot)
+        return toManyEdits[key]?.members(over: base, commit: snapshot?.number) ?? base
+    }
+
     /// Members that were added to a list and deleted since.
     func hiddenMembers(_ id: ObjectID, _ slot: Int) -> [ObjectID] {
         guard !doomed.isEmpty, let edit = toManyEdits[ToManyKey(owner: id, slot: slot)] else {
@@ -113,7 +123,7 @@ extension ManagedObjectContext {
 
     /// A reference is about to lead nowhere, whether or not it is set to nothing.
     private func recordReference(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
-        guard isThere(id, model) else { return }
+        guard isThere(id, model), !has(.undoForgetsWhatDangles) else { return }
         recordValue(of: object(id, model), slot)
     }
 

@@ -57,7 +57,9 @@ extension ManagedObjectContext {
     func plan(_ delta: GraphDelta, to side: DeltaSide, overwrites: Bool) -> DeltaPlan {
         var plan = DeltaPlan(side: side)
         // Unsaved edits of relationships are taken back as such, whatever others did.
-        if delta.journals?.era == era { plan.journal = delta.journals?.on(side) }
+        if delta.journals?.era == era, !has(.undoForgetsTheJournal) {
+            plan.journal = delta.journals?.on(side)
+        }
         let isReturning = Set(
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
         )
@@ -156,6 +158,7 @@ extension ManagedObjectContext {
 
     /// Does what was decided, as one edit.
     func lay(_ plan: DeltaPlan, of delta: GraphDelta) {
+        journal.settle()
         asOneEdit {
             record(plan)
             if let journal = plan.journal {
@@ -314,7 +317,9 @@ extension ManagedObjectContext {
         hooksAreSilent += 1
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.
-        for item in items { if item.existed { leadAsAtLast(item) } else { detach(item) } }
+        for item in items where !has(.redoCascadesFurther) {
+            if item.existed { leadAsAtLast(item) } else { detach(item) }
+        }
         for item in items { markDeleted(object(item.id, item.model)) }
         processPendingDeletions()
         hooksAreSilent -= 1
@@ -361,6 +366,7 @@ extension ManagedObjectContext {
     }
 
     private func set(_ list: GraphDelta.List, of item: GraphDelta.Item, to side: DeltaSide) {
+        if has(.undoForgetsLists) { return }
         let (model, id, slot) = (item.model, item.id, list.slot)
         guard let far = targetModel(model, slot),
             let relationship = model.properties[slot].relationship
