@@ -312,6 +312,9 @@ public final class RecordStore: Sendable {
         }
     }
 
+    /// Joins the line for the writer, as a task: see `WriterPlace`.
+    public func reserveWriter() -> WriterPlace { WriterPlace(engine) }
+
     /// Hands out object IDs; they are never handed out again.
     /// - Returns: the first of `count` consecutive IDs.
     public func allocateObjectIDs(_ count: Int) -> ObjectID {

@@ -37,6 +37,7 @@ public final class Engine: Sendable {
     let writer: Guarded<WriterState>
     /// The thread that runs the body of a write, and so has the writer lock; 0 for none.
     private let bodyThread = Atomic<UInt>(0)
+    let gate = WriterGate()
     let objectIDs: ObjectIDs
 
     struct Published {
@@ -185,9 +186,14 @@ public final class Engine: Sendable {
         _ body: (WriteTransaction) throws -> R
     ) throws -> (result: R, commit: CommitNumber?) {
         try checkNotInBody()
+        if gate.isInUse { gate.letPass() }
         var tookTurn = false
-        // Somebody may have knocked before this process listened, and without a batch nobody looks.
-        defer { if tookTurn { heedOthers() } }
+        defer {
+            // Somebody may have knocked before this process listened, and without a batch nobody
+            // looks.
+            if tookTurn { heedOthers() }
+            passOnWriter()
+        }
         while true {
             let attempt = try writer.withLock { writer -> Attempt<R> in
                 try checkWritable(writer)
@@ -229,10 +235,16 @@ public final class Engine: Sendable {
 
     /// Remembers that this thread changes rows: see `checkNotInBody`.
     private func running<R>(_ body: () throws -> R) rethrows -> R {
-        bodyThread.store(BackgroundThread.currentID, ordering: .relaxed)
-        defer { bodyThread.store(0, ordering: .relaxed) }
+        bodyThread.store(BackgroundThread.currentID, ordering: .sequentiallyConsistent)
+        defer {
+            bodyThread.store(0, ordering: .sequentiallyConsistent)
+            passOnWriter()
+        }
         return try body()
     }
+
+    /// Whether no thread is in the body of a write.
+    var isBetweenBodies: Bool { bodyThread.load(ordering: .sequentiallyConsistent) == 0 }
 
     /// Throws `reentrant` on a thread that would wait for itself: it runs the body of a write.
     public func checkNotInBody() throws(EngineError) {

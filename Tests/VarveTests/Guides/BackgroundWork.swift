@@ -50,6 +50,13 @@ import Varve
         print(result.inserted)
         // End.
 
+        let note = try #require(try container.viewContext.fetch(Note.all).first)
+        // Shown in BackgroundWork: concurrently
+        note.text = "edited during an import"
+        try await container.viewContext.saveConcurrently()
+        // End.
+        #expect(try container.newContext().count(Note.where { $0.text != "" }) == 1)
+
         // Shown in BackgroundWork: actor
         let editor = container.newBackgroundContext(author: "editor")
         let id = try await editor.perform { context in
@@ -76,7 +83,7 @@ import Varve
         }
         // End.
         #expect(try await counting.value > 1_000)
-        #expect(try container.newContext().count(Note.where { $0.text != "" }) == 1)
+        #expect(try container.newContext().count(Note.where { $0.text != "" }) == 2)
     }
 }
 #endif
