@@ -113,7 +113,7 @@ private func container() throws -> PersistentContainer {
         let thread = Thread {
             let context = container.newContext()
             Item(in: context).title = "other thread"
-            try? context.save()
+            _ = try? context.save()
             isDone.signal()
         }
         thread.start()
