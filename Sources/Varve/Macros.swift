@@ -31,6 +31,7 @@ public import VarveObjects
     named(uniqueConstraints),
     named(storage),
     named(_checkTypes),
+    named(_Derived),
     named(init)
 )
 @attached(memberAttribute)
@@ -75,6 +76,49 @@ public macro Relationship(
     deleteRule: DeleteRule,
     originalName: String...
 ) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
+
+/// Keeps what a computed property gives, so that requests can filter, sort and index by it.
+///
+/// ```swift
+/// var name: String = ""
+/// @Derived var sortName: String { name.lowercased() }
+/// ```
+///
+/// The getter goes on as it is: it gives the value for unsaved edits too. The kept value is made by
+/// the same code whenever another attribute of the object changes, in batches and migrations too.
+/// So it is a function of the attributes of its own object: relationships and blobs do not compile
+/// in it, and methods of the object do not either; functions and static members of other types do.
+///
+/// - Parameter originalName: names that stores may still have the attribute under, after renames,
+///   the latest first.
+@attached(peer)
+public macro Derived(originalName: String...) =
+    #externalMacro(module: "VarveMacros", type: "DerivedMacro")
+
+/// Makes a struct one that an attribute can have, with fields that are filtered, sorted and indexed
+/// one by one.
+///
+/// ```swift
+/// @Composite struct Address {
+///     var street: String = ""
+///     var city: String = ""
+/// }
+///
+/// @Entity final class Person: ManagedObject {
+///     #Index<Person>([\.address.city])
+///     @Attribute(.composite) var address: Address = Address()
+/// }
+/// ```
+///
+/// Every field is a `var` with a default or an optional one. A field that is added later gets its
+/// default in older rows.
+///
+/// - Parameter originalNames: for fields that were renamed, the name that stores may still have
+///   them under: `["city": "town"]`.
+@attached(member, names: named(Fields), named(fields), named(_checkTypes))
+@attached(extension, conformances: StoredComposite)
+public macro Composite(originalNames: [String: String] = [:]) =
+    #externalMacro(module: "VarveMacros", type: "CompositeMacro")
 
 /// Keeps a property out of the store: it lives as long as its object and never marks it changed.
 ///
@@ -123,5 +167,44 @@ public struct AttributeOption: Sendable {
 
     /// The attribute has neither default nor nil: a new object cannot be saved before it is set.
     public static var required: AttributeOption { AttributeOption() }
+
+    /// The type is a struct marked with `@Composite`: each of its fields is kept by itself.
+    public static var composite: AttributeOption { AttributeOption() }
+
+    /// The type is kept as what `codec` makes of it.
+    public static func coded<Codec: ValueCodec>(by codec: Codec.Type) -> AttributeOption {
+        AttributeOption()
+    }
+
+    /// Only values within `range` can be saved: `.range(0...5)`.
+    public static func range<Range: RangeExpression>(_ range: Range) -> AttributeOption {
+        AttributeOption()
+    }
+
+    /// Only texts with so many characters, or data and blobs with so many bytes, can be saved:
+    /// `.length(1...80)`.
+    public static func length<Range: RangeExpression>(
+        _ range: Range
+    ) -> AttributeOption where Range.Bound == Int {
+        AttributeOption()
+    }
+
+    /// Only texts that `regex` matches as a whole can be saved: `.pattern(/[A-Z]{2}/)`.
+    public static func pattern<Pattern: RegexComponent>(_ regex: Pattern) -> AttributeOption {
+        AttributeOption()
+    }
+
+    /// Only values for which `isValid` is true can be saved. Its parameter says its type:
+    /// `.check("even") { (number: Int) in number.isMultiple(of: 2) }`.
+    ///
+    /// - Parameters:
+    ///   - requirement: what a value must be, as the end of "must be …": it stands in the error.
+    ///   - isValid: whether a value may be saved.
+    public static func check<Value>(
+        _ requirement: String,
+        _ isValid: @Sendable (Value) -> Bool
+    ) -> AttributeOption {
+        AttributeOption()
+    }
 }
 #endif

@@ -22,6 +22,8 @@ package struct Remedy: FixItMessage {
 struct Complaints {
     private(set) var all: [Diagnostic] = []
 
+    mutating func add(_ diagnostic: Diagnostic) { all.append(diagnostic) }
+
     /// Adds a complaint about `node`. Each fix replaces `old` by `new`.
     mutating func add(
         _ name: String,

@@ -92,7 +92,9 @@ package enum EntityMacro {
         )
         complaints.add(
             "notFinal",
-            "an entity is a 'final class': entities do not inherit from each other",
+            "an entity is a 'final class': entities do not inherit from each other; what several "
+                + "share is a '@Composite' struct or an entity that they lead to, and a protocol "
+                + "gives them one interface",
             at: entity.classKeyword,
             fixes: [("add 'final'", Syntax(entity), Syntax(fixed))]
         )
@@ -127,6 +129,7 @@ extension EntityMacro: MemberAttributeMacro {
             let variable = member.as(VariableDeclSyntax.self),
             variable.attribute("Attribute") == nil, variable.attribute("Relationship") == nil
         else { return [] }
+        if variable.isDerived { return [] }
         if variable.observedName != nil { return ["@_ObservedTransient"] }
         // A property that cannot be kept gets no accessors either: its complaint is enough.
         var reader = PropertyReader()

@@ -8,6 +8,12 @@ struct EntityProperty {
     enum Kind {
         /// A value; `wrapped` is the type without its optional.
         case attribute(wrapped: String, isOptional: Bool)
+        /// A struct whose fields are kept one by one.
+        case composite(wrapped: String, isOptional: Bool)
+        /// A value that a codec keeps.
+        case coded(codec: String, isOptional: Bool)
+        /// A value made of the others; `body` is its getter, braces included.
+        case derived(body: AccessorBlockSyntax)
         case toOne(target: String)
         case toMany(target: String)
     }
@@ -26,13 +32,23 @@ struct EntityProperty {
 
     /// `let title = Column<Item, String>("title", default: "")`, without its access level.
     func columnDeclaration(owner: String) -> String {
-        let arguments = (["\"\(columnName)\""] + columnArguments).joined(separator: ", ")
-        let column =
-            switch kind {
-            case .attribute: "Column<\(owner), \(type)>"
-            case .toOne(let target): "ToOneColumn<\(owner), \(target)>"
-            case .toMany(let target): "ToManyColumn<\(owner), \(target)>"
-            }
+        var arguments = (["\"\(columnName)\""] + columnArguments).joined(separator: ", ")
+        let column: String
+        switch kind {
+        case .derived:
+            let make = "derived: { \(owner)._Derived(source: $0).\(name) }"
+            arguments = (["\"\(columnName)\"", make] + columnArguments).joined(separator: ", ")
+            column = "Column<\(owner), \(type)>"
+        case .coded(let codec, let isOptional):
+            column = "Column<\(owner), Coded<\(codec)>\(isOptional ? "?" : "")>"
+        case .composite(let wrapped, isOptional: false):
+            column = "CompositeColumn<\(owner), \(wrapped)>"
+        case .composite(let wrapped, isOptional: true):
+            column = "OptionalCompositeColumn<\(owner), \(wrapped)>"
+        case .attribute: column = "Column<\(owner), \(type)>"
+        case .toOne(let target): column = "ToOneColumn<\(owner), \(target)>"
+        case .toMany(let target): column = "ToManyColumn<\(owner), \(target)>"
+        }
         return "let \(name) = \(column)(\(arguments))"
     }
 
@@ -51,8 +67,21 @@ struct EntityProperty {
         return wrapped
     }
 
+    /// The property as the rules of derived attributes see it; nil: they do not.
+    func derivedMember(owner: String) -> String? {
+        let source = "source[\(owner).columns.\(name)]"
+        switch kind {
+        case .attribute(wrapped: "Blob", _), .toOne, .toMany: return nil
+        case .attribute, .composite: return "var \(name): \(type) { \(source) }"
+        case .coded(_, let isOptional):
+            return "var \(name): \(type) { \(source)\(isOptional ? "?" : "").value }"
+        case .derived(let body): return "var \(name): \(type) \(body.trimmedDescription)"
+        }
+    }
+
     /// The bodies of the accessors.
     var accessors: [AccessorDeclSyntax] {
+        if case .derived = kind { return [] }
         let get: AccessorDeclSyntax =
             "get { storedValue(Self.columns.\(raw: name), \\.\(raw: name)) }"
         if case .toMany = kind { return [get] }
@@ -60,6 +89,23 @@ struct EntityProperty {
             get,
             "set { setStoredValue(newValue, Self.columns.\(raw: name), \\.\(raw: name)) }",
         ]
+    }
+}
+
+extension EntityProperty {
+    /// Never called: so the compiler says what a type lacks in words that name the way out.
+    static func typeChecks(_ properties: [EntityProperty]) -> DeclSyntax? {
+        var types: [String] = []
+        for type in properties.compactMap(\.ownType) where !types.contains(type) {
+            types.append(type)
+        }
+        if types.isEmpty { return nil }
+        let checks = types.map { "    _requireStorable(\($0).self)" }.joined(separator: "\n")
+        return """
+            private static func _checkTypes() {
+            \(raw: checks)
+            }
+            """
     }
 }
 
@@ -90,6 +136,9 @@ extension VariableDeclSyntax {
             }
         }
     }
+
+    /// Whether the property is made of others and kept nevertheless.
+    var isDerived: Bool { attribute("Derived") != nil }
 
     /// Whether this is a property that the store keeps.
     var isPersisted: Bool { !isTypeMember && !isComputed && attribute("Transient") == nil }

@@ -35,6 +35,7 @@ struct EntityReader {
             }
         }
         diagnostics += reader.complaints.all
+        checkDerived()
         for member in entity.memberBlock.members {
             guard let call = member.decl.as(MacroExpansionDeclSyntax.self) else { continue }
             switch call.macroName.text {
@@ -99,7 +100,7 @@ struct EntityReader {
         }
         var columns: [String] = []
         for element in array.elements {
-            guard let column = KeyPathName(element.expression)?.name else {
+            guard let path = KeyPathName(element.expression) else {
                 complaints.add(
                     "noKeyPath",
                     "\(macro) wants a key path to one stored property: \\.title",
@@ -107,6 +108,7 @@ struct EntityReader {
                 )
                 return nil
             }
+            let column = path.name
             guard let property = properties.first(where: { $0.columnName == column }) else {
                 complaints.add(
                     "notIndexable",
@@ -115,20 +117,52 @@ struct EntityReader {
                 )
                 return nil
             }
-            if let reason = Self.reasonAgainstIndex(property, macro) {
+            if let reason = Self.reasonAgainstIndex(property, path.field, macro) {
                 complaints.add("notIndexable", "'\(column)' \(reason)", at: element)
                 return nil
             }
-            columns.append(property.name)
+            columns.append(property.name + (path.field.map { ".\($0)" } ?? ""))
         }
         return columns
     }
 
-    private static func reasonAgainstIndex(_ property: EntityProperty, _ macro: String) -> String? {
+    private static func reasonAgainstIndex(
+        _ property: EntityProperty,
+        _ field: String?,
+        _ macro: String
+    ) -> String? {
         switch property.kind {
+        case .composite where field == nil:
+            "is a composite: name one of its fields, '\\.\(property.columnName).city'"
+        case .composite: nil
+        case _ where field != nil:
+            "is no composite; mark it with '@Attribute(.composite)' to name its fields"
         case .toMany: "leads to many objects and cannot be part of \(macro)"
         case .attribute(wrapped: "Blob", _): "is a Blob, whose bytes are not in the row"
         default: nil
+        }
+    }
+
+    /// The rule of a derived attribute sees the attributes of its own object, nothing else.
+    private mutating func checkDerived() {
+        var unseen: Set<String> = []
+        for property in properties where property.derivedMember(owner: name) == nil {
+            unseen.insert(property.columnName)
+        }
+        if unseen.isEmpty { return }
+        for property in properties {
+            guard case .derived(let body) = property.kind else { continue }
+            let finder = NameFinder(unseen, in: body)
+            guard let found = finder.found else { continue }
+            var complaints = Complaints()
+            complaints.add(
+                "derivedSees",
+                "a derived attribute is made of the attributes of its own object; "
+                    + "'\(found.trimmedDescription)' leads beyond them, and what changes there "
+                    + "would leave the kept value stale",
+                at: found
+            )
+            diagnostics += complaints.all
         }
     }
 
@@ -187,28 +221,33 @@ struct EntityReader {
             """
         )
         if !properties.isEmpty { members.append(keyPaths) }
-        var types: [String] = []
-        for type in properties.compactMap(\.ownType) where !types.contains(type) {
-            types.append(type)
-        }
-        if !types.isEmpty {
-            // Never called: so the compiler says what a type lacks in words that name the way out.
-            let checks = types.map { "    _requireStorable(\($0).self)" }.joined(separator: "\n")
-            members.append(
-                """
-                private static func _checkTypes() {
-                \(raw: checks)
-                }
-                """
-            )
-        }
+        if let derived { members.append(derived) }
+        if let checks = EntityProperty.typeChecks(properties) { members.append(checks) }
         return members
+    }
+
+    /// The attributes once more, as derived ones are made of them.
+    private var derived: DeclSyntax? {
+        let hasDerived = properties.contains { property in
+            if case .derived = property.kind { true } else { false }
+        }
+        guard hasDerived else { return nil }
+        let members = properties.compactMap { $0.derivedMember(owner: name) }
+        return """
+            fileprivate struct _Derived {
+                let source: DerivedSource<\(raw: name)>
+            \(raw: members.map { "    " + $0 }.joined(separator: "\n"))
+            }
+            """
     }
 
     /// Which property a key path of Foundation's requests means.
     private var keyPaths: DeclSyntax {
         let names = [("id", "id"), ("objectID", "objectID")]
-        let pairs = (names + properties.map { ($0.name, $0.columnName) }).map { property, column in
+        let kept = properties.filter { property in
+            if case .composite = property.kind { false } else { true }
+        }
+        let pairs = (names + kept.map { ($0.name, $0.columnName) }).map { property, column in
             "        \\\(name).\(property): \"\(column)\","
         }
         return """
@@ -231,6 +270,30 @@ struct EntityReader {
             }
             """
         ]
+    }
+}
+
+/// Finds a name of the entity in code: `tags`, `self.tags`, not `other.tags`.
+private final class NameFinder: SyntaxVisitor {
+    private let names: Set<String>
+    private(set) var found: DeclReferenceExprSyntax?
+
+    init(_ names: Set<String>, in code: some SyntaxProtocol) {
+        self.names = names
+        super.init(viewMode: .sourceAccurate)
+        walk(code)
+    }
+
+    override func visit(_ node: DeclReferenceExprSyntax) -> SyntaxVisitorContinueKind {
+        guard found == nil, names.contains(node.baseName.text) else { return .skipChildren }
+        let access = node.parent?.as(MemberAccessExprSyntax.self)
+        if let access, access.declName.id == node.id,
+            access.base?.as(DeclReferenceExprSyntax.self)?.baseName.tokenKind != .keyword(.self)
+        {
+            return .skipChildren
+        }
+        found = node
+        return .skipChildren
     }
 }
 #endif

@@ -7,7 +7,7 @@ import SwiftSyntaxMacros
     let providingMacros: [any Macro.Type] = [
         EntityMacro.self, AttributeMacro.self, RelationshipMacro.self, TransientMacro.self,
         ObservedTransientMacro.self,
-        IndexMacro.self, UniqueMacro.self,
+        DerivedMacro.self, CompositeMacro.self, IndexMacro.self, UniqueMacro.self,
     ]
 }
 #else

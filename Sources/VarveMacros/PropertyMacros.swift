@@ -38,6 +38,18 @@ package enum TransientMacro: PeerMacro {
     }
 }
 
+/// A mark that @Entity reads. Adds nothing itself.
+package enum DerivedMacro: PeerMacro {
+    package static func expansion(
+        of node: AttributeSyntax,
+        providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        complainOutsideEntity("@Derived", at: node, in: context)
+        return []
+    }
+}
+
 /// The accessors of a transient property, and what stands behind them: it tells observers.
 package enum ObservedTransientMacro: AccessorMacro, PeerMacro {
     package static func expansion(

@@ -5,7 +5,7 @@ import SwiftSyntaxBuilder
 
 /// Turns one `var` of an entity into an `EntityProperty`, or into complaints.
 struct PropertyReader {
-    private(set) var complaints = Complaints()
+    var complaints = Complaints()
 
     /// Names that every managed object already has; the text says what to do instead.
     private static let reserved: Set<String> = [
@@ -16,13 +16,14 @@ struct PropertyReader {
 
     /// Types that look storable and are not.
     private static let unsupported: Set<String> = [
-        "Any", "AnyObject", "Array", "Dictionary", "Set", "ContiguousArray", "Character",
+        "Any", "AnyObject", "Set", "ContiguousArray", "Character",
         "Substring", "CGFloat", "Float16", "Float80", "Int128", "UInt128", "NSData", "NSString",
         "NSDate", "NSNumber", "Range", "ClosedRange", "Duration",
     ]
 
     /// - Returns: nil for a property that the store does not keep, and for one it cannot keep.
     mutating func read(_ variable: VariableDeclSyntax) -> EntityProperty? {
+        if variable.isDerived { return readDerived(variable) }
         guard variable.isPersisted else {
             checkNotPersisted(variable)
             return nil
@@ -30,15 +31,8 @@ struct PropertyReader {
         guard checkForm(variable), let binding = variable.bindings.first,
             let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
         else { return nil }
+        guard checkName(pattern) else { return nil }
         let name = pattern.identifier.text
-        if Self.reserved.contains(name) {
-            complaints.add(
-                "reservedName",
-                "every managed object has '\(name)' already; give this property another name",
-                at: pattern
-            )
-            return nil
-        }
         guard let annotation = binding.typeAnnotation else {
             complainAboutMissingType(binding)
             return nil
@@ -52,71 +46,18 @@ struct PropertyReader {
         return readAttribute(variable, binding, type: type, name: name)
     }
 
-    // MARK: Attributes
-
-    private mutating func readAttribute(
-        _ variable: VariableDeclSyntax,
-        _ binding: PatternBindingSyntax,
-        type: TypeSyntax,
-        name: String
-    ) -> EntityProperty? {
-        let wrapped = type.wrappedByOptional ?? type
-        let isOptional = type.wrappedByOptional != nil
-        guard checkType(wrapped, written: type) else { return nil }
-        let attribute = variable.attribute("Attribute")
-        var arguments: [String] = []
-        let initial = binding.initializer?.value.trimmedDescription
-
-        if wrapped.lastName == "Blob" {
-            guard checkBlob(type, isOptional: isOptional, initial: binding.initializer) else {
-                return nil
-            }
-        } else if let initial, !(isOptional && initial == "nil") {
-            arguments.append("default: \(initial)")
-        }
-        var isRequired = false
-        for option in attribute?.unlabelledArguments ?? [] {
-            let (call, limit) = Self.option(option)
-            switch call {
-            case "externalStorage":
-                guard wrapped.lastName == "Blob" else {
-                    complaints.add(
-                        "externalStorageNeedsBlob",
-                        "only a property of type 'Blob?' can be kept outside the store",
-                        at: option,
-                        fixes: [type.fix("Blob?")]
-                    )
-                    return nil
-                }
-                if let limit { arguments.append("externalStorageAbove: \(limit)") }
-            case "required": isRequired = true
-            default: break  // An option that does not exist: the compiler says so.
-            }
-        }
-        if let names = attribute?.originalNames { arguments.append("originalName: \(names)") }
-        if !isOptional && initial == nil && !isRequired {
-            complainAboutMissingDefault(binding, variable, type: type, name: name)
-            return nil
-        }
-        return EntityProperty(
-            name: name,
-            type: type.trimmedDescription,
-            kind: .attribute(wrapped: wrapped.trimmedDescription, isOptional: isOptional),
-            columnArguments: arguments,
-            access: Self.access(variable)
+    mutating func checkName(_ pattern: IdentifierPatternSyntax) -> Bool {
+        let name = pattern.identifier.text
+        guard Self.reserved.contains(name) else { return true }
+        complaints.add(
+            "reservedName",
+            "every managed object has '\(name)' already; give this property another name",
+            at: pattern
         )
+        return false
     }
 
-    /// `externalStorage` and `above` of `.externalStorage(above: 100)`.
-    private static func option(_ expression: ExprSyntax) -> (name: String?, limit: String?) {
-        if let call = expression.as(FunctionCallExprSyntax.self) {
-            let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
-            return (name, call.arguments.first?.expression.trimmedDescription)
-        }
-        return (expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text, nil)
-    }
-
-    private mutating func checkType(_ wrapped: TypeSyntax, written: TypeSyntax) -> Bool {
+    mutating func checkType(_ wrapped: TypeSyntax, written: TypeSyntax) -> Bool {
         if let forced = written.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
             let new = "\(forced.wrappedType.trimmedDescription)?"
             complaints.add(
@@ -127,6 +68,8 @@ struct PropertyReader {
             )
             return false
         }
+        let isList = wrapped.is(ArrayTypeSyntax.self) || wrapped.is(DictionaryTypeSyntax.self)
+        if isList { return true }
         let isNamed = wrapped.is(IdentifierTypeSyntax.self) || wrapped.is(MemberTypeSyntax.self)
         if isNamed, wrapped.wrappedByOptional == nil, let name = wrapped.lastName,
             !Self.unsupported.contains(name)
@@ -137,14 +80,16 @@ struct PropertyReader {
             "unsupportedType",
             "'\(written.trimmedDescription)' cannot be stored: an attribute is a Bool, an integer, "
                 + "a Double or Float, a String, Date, UUID, URL, Data, Decimal, Blob?, an enum "
-                + "that is a StoredEnum, or an optional of these; mark a property that is not "
-                + "stored with @Transient",
+                + "that is a StoredEnum, a struct that is StoredCodable, an array or a dictionary "
+                + "with String keys of these, or an optional of these; a type of others is kept "
+                + "with @Attribute(.coded(by:)); mark a property that is not stored with "
+                + "@Transient",
             at: written
         )
         return false
     }
 
-    private mutating func checkBlob(
+    mutating func checkBlob(
         _ type: TypeSyntax,
         isOptional: Bool,
         initial: InitializerClauseSyntax?
@@ -192,7 +137,7 @@ struct PropertyReader {
         }
         var arguments: [String] = []
         if let inverse = relationship.argument("inverse"), !inverse.is(NilLiteralExprSyntax.self) {
-            guard let target = KeyPathName(inverse)?.name else {
+            guard let path = KeyPathName(inverse), path.field == nil else {
                 complaints.add(
                     "inverseIsNoKeyPath",
                     "the inverse is a key path to one property of the other entity: '\\Tag.items'",
@@ -200,7 +145,7 @@ struct PropertyReader {
                 )
                 return nil
             }
-            arguments.append("inverse: \"\(target)\"")
+            arguments.append("inverse: \"\(path.name)\"")
         }
         // In the order of the column's initialiser, however they were written.
         if let ordered = relationship.argument("ordered") {
@@ -373,7 +318,7 @@ struct PropertyReader {
         )
     }
 
-    private mutating func complainAboutMissingDefault(
+    mutating func complainAboutMissingDefault(
         _ binding: PatternBindingSyntax,
         _ variable: VariableDeclSyntax,
         type: TypeSyntax,
@@ -409,7 +354,7 @@ struct PropertyReader {
         )
     }
 
-    private static func access(_ variable: VariableDeclSyntax) -> String? {
+    static func access(_ variable: VariableDeclSyntax) -> String? {
         for modifier in variable.modifiers where modifier.detail == nil {
             switch modifier.name.tokenKind {
             case .keyword(.private), .keyword(.fileprivate): return "fileprivate"
@@ -425,7 +370,7 @@ struct PropertyReader {
 
 extension TypeSyntax {
     /// The fix-it that writes another type here.
-    fileprivate func fix(
+    func fix(
         _ text: String,
         title: String? = nil
     ) -> (text: String, old: Syntax, new: Syntax) {
@@ -436,20 +381,26 @@ extension TypeSyntax {
     }
 }
 
-/// The property that a key path names: `\.title`, `\Item.title`, `\Space.Item.title`. What stands
-/// in front of it are types, which begin with a capital letter.
+/// The property that a key path names: `\.title`, `\Item.title`, `\Space.Item.title`, or a field of
+/// a composite: `\.address.city`. What stands in front of it are types, which begin with a capital
+/// letter.
 struct KeyPathName {
     let name: String
+    /// Of a composite.
+    let field: String?
 
     init?(_ expression: ExprSyntax) {
         guard let path = expression.as(KeyPathExprSyntax.self) else { return nil }
         var names = path.components.compactMap {
             $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
         }
-        guard names.count == path.components.count, let last = names.popLast() else { return nil }
-        if path.root == nil, !names.isEmpty { return nil }
-        guard names.allSatisfy({ $0.first?.isUppercase == true }) else { return nil }
-        name = last
+        guard names.count == path.components.count else { return nil }
+        if path.root != nil {
+            names.removeFirst(names.prefix { $0.first?.isUppercase == true }.count)
+        }
+        guard names.count == 1 || names.count == 2 else { return nil }
+        name = names[0]
+        field = names.count == 2 ? names[1] : nil
     }
 }
 #endif

@@ -47,11 +47,13 @@ import Testing
             alsoOffers: ["make it optional"]
         ),
         Case(
-            property: "var words: [String] = []",
-            says: "'[String]' cannot be stored: an attribute is a Bool, an integer, "
+            property: "var words: Set<String> = []",
+            says: "'Set<String>' cannot be stored: an attribute is a Bool, an integer, "
                 + "a Double or Float, a String, Date, UUID, URL, Data, Decimal, Blob?, an enum "
-                + "that is a StoredEnum, or an optional of these; mark a property that is not "
-                + "stored with @Transient",
+                + "that is a StoredEnum, a struct that is StoredCodable, an array or a dictionary "
+                + "with String keys of these, or an optional of these; a type of others is kept "
+                + "with @Attribute(.coded(by:)); mark a property that is not stored with "
+                + "@Transient",
             column: 16
         ),
         Case(
@@ -219,7 +221,9 @@ import Testing
             complaints: [
                 DiagnosticSpec(
                     message:
-                        "an entity is a 'final class': entities do not inherit from each other",
+                        "an entity is a 'final class': entities do not inherit from each other; "
+                        + "what several share is a '@Composite' struct or an entity that they lead "
+                        + "to, and a protocol gives them one interface",
                     line: 1,
                     column: 9,
                     fixIts: [FixItSpec(message: "add 'final'")]

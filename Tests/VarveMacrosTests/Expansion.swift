@@ -12,6 +12,8 @@ private let macros: [String: MacroSpec] = [
     "Entity": MacroSpec(type: EntityMacro.self, conformances: ["Sendable"]),
     "Attribute": MacroSpec(type: AttributeMacro.self),
     "Relationship": MacroSpec(type: RelationshipMacro.self),
+    "Composite": MacroSpec(type: CompositeMacro.self, conformances: ["StoredComposite"]),
+    "Derived": MacroSpec(type: DerivedMacro.self),
     "Transient": MacroSpec(type: TransientMacro.self),
     "_ObservedTransient": MacroSpec(type: ObservedTransientMacro.self),
     "Index": MacroSpec(type: IndexMacro.self),
@@ -36,5 +38,12 @@ func expectExpansion(
         fixedSource: fixed,
         failureHandler: { Issue.record("\($0.message)", sourceLocation: location) }
     )
+}
+
+/// What is said about `source`: "line:column: message", in the order of the places.
+func complaints(_ source: String) -> [String] {
+    ModelFile(path: "M.swift", text: source).expanded().complaints
+        .filter { $0.contains(": error: ") }
+        .map { $0.replacing("M.swift:", with: "").replacing(" error:", with: "") }
 }
 #endif

@@ -108,7 +108,7 @@ public final class WriterReservation: Sendable {
     init(_ engine: Engine) { self.engine = engine }
 
     /// Returns when the writer was granted to this reservation, or when its task was cancelled.
-    func wait() async {
+    @concurrent func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDone = step.withLock { step in
@@ -164,7 +164,7 @@ extension Engine {
     ///
     /// - Throws: `CancellationError`; `EngineError` with `busy`, when another process writes for
     ///   too long, and what else `write` throws before its body.
-    public func granted(_ reservation: WriterReservation) async throws {
+    @concurrent public func granted(_ reservation: WriterReservation) async throws {
         await reservation.wait()
         try Task.checkCancellation()
         guard case .sharingWriter(_, let turn, _) = role, !turn.isHeld else { return }

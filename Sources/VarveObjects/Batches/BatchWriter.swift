@@ -101,7 +101,8 @@ final class BatchWriter<Entity: ManagedObject> {
         if !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
-        if validates { try validate(&row, isNew: true) }
+        row.derive()
+        if validates || !model.rules.isEmpty { try validate(&row, isNew: true) }
         if replacesDuplicates, try replace(&row, given, transaction) { return }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.insert(&row.record, row.object)
@@ -117,6 +118,7 @@ final class BatchWriter<Entity: ManagedObject> {
         if let foreign = row.foreign { throw foreignID(foreign) }
         if let unstorable = row.unstorable { throw unstorable }
         guard let old = row.old else { return }
+        row.derive()
         row.record.unsetUnchanged(from: old)
         let isLinked = row.links.isEmpty ? false : try link(row, isNew: false, transaction)
         if row.record.isEmpty {
@@ -124,7 +126,7 @@ final class BatchWriter<Entity: ManagedObject> {
             return
         }
         if !row.blobs.isEmpty { blobs += row.blobs }
-        if validates { try validate(&row, isNew: false) }
+        if validates || !model.rules.isEmpty { try validate(&row, isNew: false) }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.update(&row.record, row.object)
         pending.updated += 1
@@ -163,7 +165,9 @@ final class BatchWriter<Entity: ManagedObject> {
             else { return false }
             return model.properties[slot].attribute != nil
         }
-        try transaction.update(model.record.id, existing, changes)
+        let current = try transaction.row(model.record.id, existing)
+        let whole = model.withDerived(changes, over: current, transaction)
+        try transaction.update(model.record.id, existing, whole)
         pending.updated += 1
         return true
     }
@@ -247,8 +251,28 @@ final class BatchWriter<Entity: ManagedObject> {
 
     // MARK: Validation
 
-    /// Shows a row to the entity's own `validate`, as an object that no context knows.
+    /// Holds a row against the attributes' rules and the entity's own `validate`.
     private func validate(_ row: inout BatchRow<Entity>, isNew: Bool) throws {
+        var report = ValidationReport(entity: model.name, object: row.id.objectID)
+        try report.check(model) { try row.record.value(model.columns[$0]) }
+        if validates { try show(&row, isNew: isNew, &report) }
+        guard let first = report.failures.first else { return }
+        throw StoreError(
+            .invalid,
+            first.message,
+            place: first.place,
+            details: report.failures,
+            suggestion: "The commit that the row belongs to was not written. Give it values that "
+                + "pass, and do the batch again."
+        )
+    }
+
+    /// Shows a row to the entity's own `validate`, as an object that no context knows.
+    private func show(
+        _ row: inout BatchRow<Entity>,
+        isNew: Bool,
+        _ report: inout ValidationReport
+    ) throws {
         let edits = ObjectEdits(count: model.properties.count)
         for slot in model.properties.indices where model.properties[slot].column != nil {
             edits.values[slot] = try row.record.value(model.columns[slot])
@@ -263,7 +287,6 @@ final class BatchWriter<Entity: ManagedObject> {
         )
         object.storage.row = row.old
         object.storage.edits = edits
-        var report = ValidationReport(entity: model.name, object: row.id.objectID)
         // As in a save: it may look, and edit nothing.
         let (phase, refused) = (context.phase, context.refusals.count)
         context.phase = .writing
@@ -280,15 +303,6 @@ final class BatchWriter<Entity: ManagedObject> {
             context.refusals.removeSubrange(refused...)
             throw error
         }
-        guard let first = report.failures.first else { return }
-        throw StoreError(
-            .invalid,
-            first.message,
-            place: first.place,
-            details: report.failures,
-            suggestion: "The commit that the row belongs to was not written. Give it values that "
-                + "pass, and do the batch again."
-        )
     }
 }
 

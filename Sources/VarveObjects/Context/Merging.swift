@@ -89,8 +89,9 @@ extension ManagedObjectContext {
             // An observer may have moved it further meanwhile.
             if let now = snapshot { replaceRows(entity, ids, from: now, older) }
         }
-        // 3. Edits of relationships mean something else over other rows.
+        // 3. Edits of relationships, and what is derived, mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
+        deriveEdited()
         announceChanged(watched)
     }
 

@@ -138,8 +138,19 @@ extension ManagedObjectContext {
         announceStates(of: object)
     }
 
-    /// Lays a value over an object's row; takes the edit out when it is what the row has.
+    /// Lays a value over an object's row, and what is derived of it.
     func setEdit(
+        _ value: StoredValue,
+        of object: any ManagedObject,
+        slot: Int
+    ) throws(StoreError) {
+        try layEdit(value, of: object, slot: slot)
+        let model = object.storage.model
+        if !model.derived.isEmpty, !model.isDerived(slot) { try derive(object) }
+    }
+
+    /// Lays a value over an object's row; takes the edit out when it is what the row has.
+    private func layEdit(
         _ value: StoredValue,
         of object: any ManagedObject,
         slot: Int

@@ -27,7 +27,11 @@ extension ManagedObject {
         _ column: Column<Self, Value>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) {
-        let slot = checkedSlot(column.definition)
+        setAttribute(value, column.definition)
+    }
+
+    func setAttribute<Value: StorableValue>(_ value: Value, _ definition: PropertyDefinition) {
+        let slot = checkedSlot(definition)
         if let refusal = value._refusal {
             storage.core.context?.refuse(self, slot, .unstorable(self, slot, refusal))
             return
@@ -98,6 +102,14 @@ extension ManagedObject {
         _ column: Column<Self, Value>,
         _ keyPath: KeyPath<Self, Value>
     ) -> Value {
+        readValue(column, keyPath)
+    }
+
+    /// Reads an attribute that a property shows as something else.
+    func readValue<Value: StorableValue, Shown>(
+        _ column: Column<Self, Value>,
+        _ keyPath: KeyPath<Self, Shown>
+    ) -> Value {
         let slot = checkedSlot(column.definition)
         track(keyPath, slot)
         if storage.isFault { fillOrNote() }
@@ -113,7 +125,7 @@ extension ManagedObject {
         return value
     }
 
-    private func fillOrNote() {
+    func fillOrNote() {
         guard let context = storage.core.context else { return }
         do throws(StoreError) { try context.fill(self) } catch { context.note(error, self) }
     }
@@ -150,7 +162,7 @@ extension ManagedObject {
         return made
     }
 
-    private func checkedSlot(_ definition: PropertyDefinition) -> Int {
+    func checkedSlot(_ definition: PropertyDefinition) -> Int {
         let slot = definition.slot
         precondition(
             slot >= 0,

@@ -40,6 +40,11 @@ where ID == TypedObjectID<Self> {
     /// It sees what its context shows, before that is held against newer commits. It may only
     /// look: an edit made here is refused, and the save throws `reentrantSave`.
     func validate(_ report: inout ValidationReport)
+    /// Called at save for each object that it deletes and that this context finds, cascades
+    /// included; each `report.fail` makes the save fail. As `validate(_:)` it may only look.
+    /// Batches delete rows without objects and do not call it: `deleteRule: .deny` holds for them
+    /// too.
+    func validateForDeletion(_ report: inout ValidationReport)
     /// Called once, when the object was made with `init(in:)`.
     func awakeFromInsert()
     /// Called each time a fault was filled.
@@ -68,6 +73,8 @@ extension ManagedObject {
     public static var uniqueConstraints: [EntityConstraint] { [] }
     /// Nothing to check.
     public func validate(_ report: inout ValidationReport) { report.isByDefault = true }
+    /// Nothing to check.
+    public func validateForDeletion(_ report: inout ValidationReport) {}
     /// Nothing to do.
     public func awakeFromInsert() {}
     /// Nothing to do.

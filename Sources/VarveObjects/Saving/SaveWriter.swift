@@ -57,7 +57,18 @@ struct SaveWriter {
             values.removeAll { columns.contains($0.column) }
             values += given.values
         }
-        try transaction.insert(model.record.id, id, values)
+        try transaction.insert(model.record.id, id, whole(values, nil, model))
+    }
+
+    /// The values of a row with what is derived of them.
+    private func whole(
+        _ values: [ColumnValue],
+        _ id: ObjectID?,
+        _ model: EntityModel
+    ) throws -> [ColumnValue] {
+        if model.derived.isEmpty { return values }
+        let row = try id.flatMap { try transaction.row(model.record.id, $0) }
+        return model.withDerived(values, over: row, transaction)
     }
 
     private func update(_ object: any ManagedObject) throws {
@@ -75,11 +86,13 @@ struct SaveWriter {
             let values = try editedValues(object).filter { value in
                 !(try transaction.value(of: row, value.column).isSame(as: value.value))
             }
-            if !values.isEmpty { try transaction.update(model.record.id, id, values) }
+            if values.isEmpty { return }
+            try transaction.update(model.record.id, id, whole(values, id, model))
             return
         }
         let values = editedValues(object)
-        if !values.isEmpty { try transaction.update(model.record.id, id, values) }
+        if values.isEmpty { return }
+        try transaction.update(model.record.id, id, whole(values, id, model))
     }
 
     private func writeWhole(_ object: any ManagedObject, _ graph: TransactionGraph) throws {
@@ -98,9 +111,9 @@ struct SaveWriter {
             values.append(ColumnValue(model.columns[slot], value))
         }
         if isBack {
-            try transaction.insert(model.record.id, id, values)
+            try transaction.insert(model.record.id, id, whole(values, nil, model))
         } else {
-            try transaction.update(model.record.id, id, values)
+            try transaction.update(model.record.id, id, whole(values, nil, model))
         }
     }
 
@@ -117,7 +130,8 @@ struct SaveWriter {
             }
         }
         for (id, entry) in values.sorted(by: { $0.key < $1.key }) where !entry.values.isEmpty {
-            try transaction.update(entry.model.record.id, id, entry.values)
+            let values = try whole(entry.values, id, entry.model)
+            try transaction.update(entry.model.record.id, id, values)
         }
     }
 

@@ -1,4 +1,4 @@
-// Checks before a save: required values, and what the objects say themselves.
+// Checks before a save: required values, the attributes' rules, and what objects say themselves.
 
 import VarveBase
 import VarveRecords
@@ -35,6 +35,18 @@ public struct ValidationReport {
         )
     }
 
+    /// Holds values against the rules of their attributes.
+    /// - Parameter value: what a slot is about to be saved with; nil: it is not.
+    mutating func check(
+        _ model: EntityModel,
+        _ value: (Int) throws -> StoredValue?
+    ) rethrows {
+        for (slot, rules) in model.rules {
+            guard let value = try value(slot) else { continue }
+            for reason in rules.failures(value) { fail(model.properties[slot].name, reason) }
+        }
+    }
+
     mutating func miss(_ property: String) {
         failures.append(
             StoreError.Detail(
@@ -67,11 +79,27 @@ extension ManagedObjectContext {
                     report.miss(model.properties[slot].name)
                 }
             }
+            report.check(model) { object.storage.edits?.values[$0] }
             object.validate(&report)
             details += report.failures
         }
+        details += deletionFailures(changes, deleting: isIncluded)
         try checkRefusals()
         try throwFailures(details)
+    }
+
+    /// What deleted objects say against their deletion.
+    private func deletionFailures(
+        _ changes: ChangeSet,
+        deleting isIncluded: (ObjectID) -> Bool
+    ) -> [StoreError.Detail] {
+        changes.deleted.flatMap { object -> [StoreError.Detail] in
+            guard isIncluded(object.storage.object) else { return [] }
+            let name = object.storage.model.name
+            var report = ValidationReport(entity: name, object: object.objectID)
+            object.validateForDeletion(&report)
+            return report.failures
+        }
     }
 
     /// Throws when a rule forbids a deletion.

@@ -23,6 +23,9 @@ public final class PropertyDefinition: Sendable {
         /// Nil: the attribute has no default, so it must be set before a save.
         var makeDefault: (@Sendable () -> StoredValue)?
         var externalLimit: UInt64?
+        var rules: AttributeRules?
+        /// Makes a derived value of what stands in other slots.
+        var derive: DeriveValue?
     }
     struct RelationshipDefinition: Sendable {
         var target: any ManagedObject.Type
@@ -76,10 +79,12 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     ///   - name: the property's name, as it is stored.
     ///   - value: the value of a new object, and of rows older than the attribute: one for all of
     ///     them if it is always the same, one for each if it is not, as with `UUID()`.
+    ///   - rules: what values must satisfy when they are saved.
     ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         default value: @autoclosure @escaping @Sendable () -> Value,
+        rules: AttributeRules? = nil,
         originalName: String...
     ) {
         self.init(
@@ -90,7 +95,8 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
                     .init(
                         type: Value.attributeType,
                         isOptional: Value.isOptional,
-                        makeDefault: { value().stored }
+                        makeDefault: { value().stored },
+                        rules: rules
                     )
                 )
             )
@@ -101,8 +107,9 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
     /// the first save (`missingValue`).
     /// - Parameters:
     ///   - name: the property's name, as it is stored.
+    ///   - rules: what values must satisfy when they are saved.
     ///   - originalName: names that stores may still have it under, the latest first.
-    public init(_ name: String, originalName: String...) {
+    public init(_ name: String, rules: AttributeRules? = nil, originalName: String...) {
         self.init(
             definition: PropertyDefinition(
                 path: PropertyPath(name),
@@ -111,7 +118,8 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
                     .init(
                         type: Value.attributeType,
                         isOptional: Value.isOptional,
-                        makeDefault: Value.isOptional ? Self.makeNull : nil
+                        makeDefault: Value.isOptional ? Self.makeNull : nil,
+                        rules: rules
                     )
                 )
             )
@@ -129,10 +137,12 @@ extension Column where Value == Blob? {
     ///   - name: the property's name, as it is stored.
     ///   - limit: bytes; a blob with more of them becomes a file of its own, others stay in the
     ///     store.
+    ///   - rules: what blobs must satisfy when they are saved.
     ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         externalStorageAbove limit: Int = 102_400,
+        rules: AttributeRules? = nil,
         originalName: String...
     ) {
         self.init(
@@ -144,7 +154,8 @@ extension Column where Value == Blob? {
                         type: .blob,
                         isOptional: true,
                         makeDefault: { .null },
-                        externalLimit: UInt64(Swift.max(0, limit))
+                        externalLimit: UInt64(Swift.max(0, limit)),
+                        rules: rules
                     )
                 )
             )
@@ -154,9 +165,10 @@ extension Column where Value == Blob? {
 
 /// A column or relationship, its types forgotten: what an entity's declaration is read from.
 protocol AnyProperty: Sendable {
-    var anyDefinition: PropertyDefinition { get }
+    /// One, or one for each column of a composite.
+    var anyDefinitions: [PropertyDefinition] { get }
 }
 
 extension Column: AnyProperty {
-    var anyDefinition: PropertyDefinition { definition }
+    var anyDefinitions: [PropertyDefinition] { [definition] }
 }

@@ -23,8 +23,8 @@ enum EntityDeclaration {
 
     private static func read(_ type: any ManagedObject.Type) -> [PropertyDefinition] {
         func read<Entity: ManagedObject>(_: Entity.Type) -> [PropertyDefinition] {
-            Mirror(reflecting: Entity.columns).children.compactMap {
-                ($0.value as? any AnyProperty)?.anyDefinition
+            Mirror(reflecting: Entity.columns).children.flatMap {
+                ($0.value as? any AnyProperty)?.anyDefinitions ?? []
             }
         }
         let properties = read(type)

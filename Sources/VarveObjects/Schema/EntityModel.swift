@@ -26,6 +26,10 @@ import VarveRecords
     let slotsByColumn: [ColumnID: Int]
     /// Slots of attributes that must have a value.
     let requiredSlots: [Int]
+    /// Attributes whose values are checked when they are saved.
+    let rules: [(slot: Int, rules: AttributeRules)]
+    /// Attributes that are made of others.
+    let derived: [(slot: Int, derive: DeriveValue)]
     /// Slots with a default to evaluate for each new object.
     let defaults: [(slot: Int, make: @Sendable () -> StoredValue)]
     private let emptyValues: [StoredValue?]
@@ -53,6 +57,12 @@ import VarveRecords
         self.requiredSlots = properties.indices.filter {
             properties[$0].attribute?.isOptional == false
         }
+        self.rules = properties.indices.compactMap { slot in
+            properties[slot].rules.map { (slot, $0) }
+        }
+        self.derived = properties.indices.compactMap { slot in
+            properties[slot].derive.map { (slot, $0) }
+        }
         self.defaults = properties.indices.compactMap { slot in
             properties[slot].makeDefault.map { (slot, $0) }
         }
@@ -63,11 +73,22 @@ import VarveRecords
     func makeInsertValues() -> [StoredValue?] {
         var values = emptyValues
         for (slot, make) in defaults { values[slot] = make() }
+        if !derived.isEmpty {
+            let given = values
+            for (slot, value) in derivedValues({ given[$0] }) { values[slot] = value }
+        }
         return values
+    }
+
+    func isDerived(_ slot: Int) -> Bool {
+        !derived.isEmpty && properties[slot].derive != nil
     }
 
     func slot(named name: String) -> Int? { properties.firstIndex { $0.name == name } }
 }
+
+/// Makes a derived value of what stands in other slots.
+typealias DeriveValue = @Sendable (@escaping (Int) -> StoredValue?) -> StoredValue
 
 /// One property of an entity.
 struct PropertyModel: Sendable {
@@ -77,6 +98,10 @@ struct PropertyModel: Sendable {
     let attribute: RecordAttribute?
     /// Nil: the attribute must be set before a save.
     let makeDefault: (@Sendable () -> StoredValue)?
+    /// Nil: any value that the type has may be saved.
+    var rules: AttributeRules?
+    /// Nil: the app sets it.
+    var derive: DeriveValue?
     let relationship: RelationshipModel?
 }
 
@@ -107,6 +132,8 @@ final class SchemaModel: Sendable {
     let entities: [EntityModel]
     /// The same entities and all that are hidden, as the records layer knows them.
     let record: RecordSchema
+    /// Whether any entity has derived attributes.
+    let hasDerived: Bool
     private let byID: [EntityID: EntityModel]
     private let byType: [ObjectIdentifier: EntityModel]
     private let unlisted = Mutex<[ObjectIdentifier: EntityModel]>([:])
@@ -126,6 +153,7 @@ final class SchemaModel: Sendable {
         }
         self.entities = entities
         self.record = record
+        hasDerived = entities.contains { !$0.derived.isEmpty }
         byID = Dictionary(
             entities.map { ($0.record.id, $0) },
             uniquingKeysWith: { first, _ in first }
@@ -211,6 +239,8 @@ final class SchemaModel: Sendable {
                         column: attribute.column,
                         attribute: attribute,
                         makeDefault: declared.makeDefault,
+                        rules: declared.rules,
+                        derive: declared.derive,
                         relationship: nil
                     )
                 )

@@ -141,7 +141,7 @@ extension ToOneColumn: PrefetchableColumn, AnyProperty {
     public var prefetchPath: PrefetchPath {
         PrefetchPath(names: _definition.path.names, root: ObjectIdentifier(Root.self))
     }
-    var anyDefinition: PropertyDefinition { _definition }
+    var anyDefinitions: [PropertyDefinition] { [_definition] }
 }
 
 extension ToManyColumn: PrefetchableColumn, AnyProperty {
@@ -149,5 +149,5 @@ extension ToManyColumn: PrefetchableColumn, AnyProperty {
     public var prefetchPath: PrefetchPath {
         PrefetchPath(names: definition.path.names, root: ObjectIdentifier(Root.self))
     }
-    var anyDefinition: PropertyDefinition { definition }
+    var anyDefinitions: [PropertyDefinition] { [definition] }
 }

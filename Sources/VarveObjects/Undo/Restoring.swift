@@ -98,6 +98,7 @@ extension ManagedObjectContext {
     ) {
         let object = object(item.id, item.model)
         let other = item.values.first { value in
+            if item.model.isDerived(value.slot) { return false }
             guard let now = shownValue(of: object, value.slot) else { return true }
             return !now.isSame(as: value.on(plan.side.other))
         }
@@ -123,7 +124,8 @@ extension ManagedObjectContext {
     ) {
         let object = object(item.id, item.model)
         var slots: [(slot: Int, value: StoredValue)] = []
-        for value in item.values {
+        // What is derived follows the rest.
+        for value in item.values where !item.model.isDerived(value.slot) {
             let isReference = item.model.properties[value.slot].relationship != nil
             if isReference, plan.journal != nil { continue }
             guard let now = shownValue(of: object, value.slot) else { continue }

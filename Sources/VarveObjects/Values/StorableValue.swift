@@ -178,8 +178,10 @@ public func _requireStorable<Value: StorableValue>(_: Value.Type) {}
     unavailable,
     message: """
         an attribute's type is Bool, an integer, Double, Float, String, Date, UUID, URL, Data, \
-        Decimal or Blob?; an enum with raw values becomes one by ': StoredEnum'; another entity \
-        is led to with @Relationship; a property that is not stored is marked @Transient
+        Decimal or Blob?, or an array or dictionary of these; an enum with raw values becomes one \
+        by ': StoredEnum', a Codable type by ': StoredCodable', a struct by '@Composite' and \
+        '@Attribute(.composite)'; another entity is led to with @Relationship, many of them with \
+        'ToMany'; a property that is not stored is marked @Transient
         """
 )
 @_disfavoredOverload public func _requireStorable<Value>(_: Value.Type) {}

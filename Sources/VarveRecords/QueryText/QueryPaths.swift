@@ -63,8 +63,11 @@ extension QueryParser {
             if isFirst, !isQuoted, name == "self" {
                 return .value(object([], entity))
             }
-            names.append(name)
             let canBeProperty = !isFirst || isQuoted || !Self.reserved.contains(name)
+            if canBeProperty, let field = takeField(of: name, current) {
+                return .value(try attributeValue(field, names + [field.name]))
+            }
+            names.append(name)
             if canBeProperty, let attribute = current.attribute(named: name) {
                 return .value(try attributeValue(attribute, names))
             }
@@ -92,6 +95,21 @@ extension QueryParser {
                 possible: all
             )
         }
+    }
+
+    /// `.city` behind `address`, where the fields of a composite are attributes: `address.city`.
+    private mutating func takeField(
+        of name: String,
+        _ entity: RecordEntity
+    ) -> RecordAttribute? {
+        var rest = scanner
+        guard entity.relationship(named: name) == nil, rest.take(".") else { return nil }
+        rest.skipSpaces()
+        guard let (field, _) = try? rest.takeName(),
+            let attribute = entity.attribute(named: "\(name).\(field)")
+        else { return nil }
+        scanner = rest
+        return attribute
     }
 
     private func object(_ names: [String], _ entity: RecordEntity) -> QueryValue {

@@ -152,7 +152,8 @@ extension QueryText {
 
     private func spelled(_ path: PropertyPath) -> String {
         let names =
-            path.names.isEmpty ? "self" : path.names.map(Self.spelled).joined(separator: ".")
+            path.names.isEmpty
+            ? "self" : path.names.map(Self.spelledFields).joined(separator: ".")
         switch path.part {
         case .value: return names
         case .blobLength: return names + ".length"
@@ -160,6 +161,13 @@ extension QueryText {
         case .date(let part, let zone):
             return names + ".\(part.rawValue)(in: \(Self.quoted(zone.name)))"
         }
+    }
+
+    /// A property's name; the fields of composites have a point in theirs.
+    private static func spelledFields(_ name: String) -> String {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else { return spelled(name) }
+        return parts.map { spelled(String($0)) }.joined(separator: ".")
     }
 
     /// A name, in backticks if it is no plain word.

@@ -38,14 +38,32 @@ import Varve
     }
     // End.
 
-    // Shown in Modelling: coded
-    @Entity final class Place: ManagedObject {
-        private var coded: Data = Data()
+    // Shown in Modelling: rich
+    @Composite struct Address: Hashable {
+        var street: String = ""
+        var city: String = ""
+    }
 
-        var nicknames: [String] {
-            get { (try? JSONDecoder().decode([String].self, from: coded)) ?? [] }
-            set { coded = (try? JSONEncoder().encode(newValue)) ?? Data() }
-        }
+    struct Theme: StoredCodable, Hashable {
+        var name = "light"
+        static let zeroValue = Theme()
+    }
+
+    enum DurationCodec: ValueCodec {
+        static let zeroValue = Duration.zero
+        static func encode(_ value: Duration) -> Double { value / .seconds(1) }
+        static func decode(_ stored: Double) -> Duration? { .seconds(stored) }
+    }
+
+    @Entity final class Place: ManagedObject {
+        #Index<Place>([\.address.city, \.sortName])
+        @Attribute(.length(1...80)) var name: String = "Unnamed"
+        @Attribute(.range(0...5)) var stars: Int = 0
+        @Attribute(.composite) var address: Address = Address()
+        @Attribute(.coded(by: DurationCodec.self)) var walk: Duration = .zero
+        var theme: Theme = Theme()
+        var nicknames: [String] = []
+        @Derived var sortName: String { name.lowercased() }
     }
     // End.
 
@@ -66,7 +84,18 @@ import Varve
         person.name = "Ada"
         let place = Place(in: context)
         place.nicknames = ["home"]
+        place.address.city = "Oslo"
+        place.stars = 6
+        #expect(code { try context.save() } == .invalid)
+        place.stars = 5
         try context.save()
+        // Shown in Modelling: ask
+        let near = try context.fetch(
+            Place.where { $0.address.city == "Oslo" && $0.walk < Coded(.seconds(600)) }
+                .sorted { [$0.sortName.ascending] }
+        )
+        // End.
+        #expect(near == [place] && place.sortName == "unnamed")
         #expect(reminder.isLate && person.changed != .distantPast && place.nicknames == ["home"])
 
         let note = reminder

@@ -12,6 +12,8 @@ final class ArgumentChecker: SyntaxVisitor {
         "Entity": ["originalName"],
         "Attribute": ["originalName"],
         "Relationship": ["inverse", "deleteRule", "ordered", "originalName"],
+        "Composite": ["originalNames"],
+        "Derived": ["originalName"],
         "Transient": [],
         "_ObservedTransient": [],
         "Index": ["descending"],
@@ -65,7 +67,11 @@ final class ArgumentChecker: SyntaxVisitor {
         let member = (call?.calledExpression ?? option).as(MemberAccessExprSyntax.self)
         let isOption =
             switch member?.declName.baseName.text {
-            case "required": call == nil
+            case "required", "composite": call == nil
+            case "coded": call.map { $0.arguments.map(\.label?.text) == ["by"] } ?? false
+            case "range", "length", "pattern":
+                call.map { $0.arguments.map(\.label?.text) == [nil] } ?? false
+            case "check": call != nil
             case "externalStorage":
                 call.map { $0.arguments.isEmpty || $0.arguments.map(\.label?.text) == ["above"] }
                     ?? false
@@ -74,8 +80,9 @@ final class ArgumentChecker: SyntaxVisitor {
         if isOption { return }
         complaints.add(
             "option",
-            "an option of '@Attribute' is '.required', '.externalStorage()' or "
-                + "'.externalStorage(above: 100_000)'",
+            "an option of '@Attribute' is '.required', '.externalStorage()', "
+                + "'.externalStorage(above: 100_000)', '.composite', '.coded(by:)', or a rule: "
+                + "'.range', '.length', '.pattern', '.check'",
             at: option
         )
     }

@@ -25,6 +25,8 @@ package struct ModelFile {
         "Entity": MacroSpec(type: EntityInFile.self, conformances: ["Sendable"]),
         "Attribute": MacroSpec(type: AttributeMacro.self),
         "Relationship": MacroSpec(type: RelationshipMacro.self),
+        "Composite": MacroSpec(type: CompositeMacro.self, conformances: ["StoredComposite"]),
+        "Derived": MacroSpec(type: DerivedMacro.self),
         "Transient": MacroSpec(type: TransientMacro.self),
         "_ObservedTransient": MacroSpec(type: ObservedTransientMacro.self),
         "Index": MacroSpec(type: IndexMacro.self),

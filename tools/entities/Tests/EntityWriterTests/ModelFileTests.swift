@@ -154,7 +154,9 @@ import Testing
         ),
         (
             "@Entity class Item: ManagedObject {}",
-            "1:9: error: an entity is a 'final class': entities do not inherit from each other"
+            "1:9: error: an entity is a 'final class': entities do not inherit from each other; "
+                + "what several share is a '@Composite' struct or an entity that they lead to, and "
+                + "a protocol gives them one interface"
         ),
         (
             "@Attribute var alone: Int = 0",
@@ -198,8 +200,9 @@ import Testing
     ]
 
     private static let options =
-        "error: an option of '@Attribute' is '.required', '.externalStorage()' or "
-        + "'.externalStorage(above: 100_000)'"
+        "error: an option of '@Attribute' is '.required', '.externalStorage()', "
+        + "'.externalStorage(above: 100_000)', '.composite', '.coded(by:)', or a rule: "
+        + "'.range', '.length', '.pattern', '.check'"
 
     private static func property(_ text: String) -> String {
         "@Entity final class Item: ManagedObject {\n    \(text)\n}"
