@@ -47,6 +47,47 @@ struct DeltaPlan {
     var conflicts: [DeltaConflict] = []
     /// What stands for all relationships and deletions.
     fileprivate var journal: Journal?
+    /// Edits are taken back that are not saved: what others saved beneath them is shown.
+    fileprivate var uncovers = false
+}
+
+extension GraphDelta.Item {
+    fileprivate func isAttribute(_ slot: Int) -> Bool {
+        model.properties[slot].relationship == nil
+    }
+}
+
+extension DeltaPlan {
+    /// Of a link both ends are in a delta. Where others have another partner for one of them, the
+    /// other end does not take it away.
+    fileprivate mutating func leavePartnersOfOthers() {
+        let changed = conflicts.filter { $0.obstacle == .changed }
+        let taken = Set(
+            changed.compactMap { conflict in
+                conflict.slot.map { ToManyKey(owner: conflict.item.id, slot: $0) }
+            }
+        )
+        if taken.isEmpty { return }
+        returning = returning.map { leaving(taken, $0) }
+        changing = changing.map { leaving(taken, $0) }
+    }
+
+    private mutating func leaving(_ taken: Set<ToManyKey>, _ step: Step) -> Step {
+        let model = step.item.model
+        func isTaken(_ target: ObjectID?, _ slot: Int) -> Bool {
+            guard let target, let relationship = model.properties[slot].relationship,
+                !relationship.inverseIsToMany, let inverse = relationship.inverseSlot
+            else { return false }
+            return taken.contains(ToManyKey(owner: target, slot: inverse))
+        }
+        var slots = step.slots
+        for (slot, value) in step.slots where isTaken(value.object, slot) {
+            slots.removeAll { $0.slot == slot }
+            conflicts.append(DeltaConflict(item: step.item, slot: slot, obstacle: .changed))
+        }
+        let lists = step.lists.map { list in list.without { isTaken($0, list.slot) } }
+        return Step(item: step.item, slots: slots, lists: lists)
+    }
 }
 
 extension ManagedObjectContext {
@@ -57,9 +98,9 @@ extension ManagedObjectContext {
     func plan(_ delta: GraphDelta, to side: DeltaSide, overwrites: Bool) -> DeltaPlan {
         var plan = DeltaPlan(side: side)
         // Unsaved edits of relationships are taken back as such, whatever others did.
-        if delta.journals?.era == era, !has(.undoForgetsTheJournal) {
-            plan.journal = delta.journals?.on(side)
-        }
+        let isUnsaved = delta.journals?.era == era
+        if isUnsaved, !has(.undoForgetsTheJournal) { plan.journal = delta.journals?.on(side) }
+        plan.uncovers = isUnsaved && side == .before
         let isReturning = Set(
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
         )
@@ -73,7 +114,11 @@ extension ManagedObjectContext {
                     plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
                     continue
                 }
-                let slots = item.values.map { ($0.slot, $0.on(side)) }
+                var values = item.values
+                if plan.uncovers, let object = registered(item.id), isPending(object) {
+                    values.removeAll { $0.wasStored && item.isAttribute($0.slot) }
+                }
+                let slots = values.map { ($0.slot, $0.on(side)) }
                 let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
                 plan.returning.append(step)
             case (true, true):
@@ -82,7 +127,21 @@ extension ManagedObjectContext {
                 decideChanges(item, &plan, overwrites, isReturning)
             }
         }
+        if !overwrites { plan.leavePartnersOfOthers() }
         return plan
+    }
+
+    /// What others saved of a property, beneath the edit that is to be taken back.
+    private func uncovered(
+        _ value: GraphDelta.Value,
+        of object: any ManagedObject,
+        _ plan: DeltaPlan
+    ) -> StoredValue? {
+        guard plan.uncovers, value.wasStored, !object.isInserted,
+            let row = try? storedValue(of: object, slot: value.slot),
+            !row.isSame(as: value.before)
+        else { return nil }
+        return row
     }
 
     /// A value without references to what is not there.
@@ -128,6 +187,12 @@ extension ManagedObjectContext {
             if isReference, plan.journal != nil { continue }
             guard let now = shownValue(of: object, value.slot) else { continue }
             let wanted = value.on(plan.side)
+            if !isReference, let theirs = uncovered(value, of: object, plan) {
+                slots.append((value.slot, theirs))
+                let conflict = DeltaConflict(item: item, slot: value.slot, obstacle: .changed)
+                plan.conflicts.append(conflict)
+                continue
+            }
             if value.isHidden {
                 let raw = self.value(of: object, slot: value.slot)
                 if raw?.object != nil, now == .null { slots.append((value.slot, .null)) }
@@ -328,7 +393,7 @@ extension ManagedObjectContext {
     /// Gives an object that is to be deleted again the relationships that it had when it was.
     private func leadAsAtLast(_ item: GraphDelta.Item) {
         let slots = item.values.filter { !$0.before.isSame(as: $0.after) }
-            .map { ($0.slot, $0.after) }
+            .map { ($0.slot, isTaken($0.after, item, $0.slot) ? .null : $0.after) }
         let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
         setReferences(step, .after)
         for list in item.lists {
@@ -340,6 +405,17 @@ extension ManagedObjectContext {
                 )
             }
         }
+    }
+
+    /// Whether what a one-to-one led to has another partner, which keeps it.
+    private func isTaken(_ value: StoredValue, _ item: GraphDelta.Item, _ slot: Int) -> Bool {
+        guard let target = value.object, let far = targetModel(item.model, slot),
+            let relationship = item.model.properties[slot].relationship,
+            !relationship.inverseIsToMany, let inverse = relationship.inverseSlot,
+            isThere(target, far)
+        else { return false }
+        let partner = self.value(of: object(target, far), slot: inverse)?.object
+        return partner.map { $0 != item.id && isThere($0, item.model) } ?? false
     }
 
     private func detach(_ item: GraphDelta.Item) {
