@@ -99,6 +99,17 @@ import VarveTesting
         try GraphFuzz.run(UndoWorld.self, seed: seed, options: options, observes: observes)
     }
 
+    /// A new object of a transaction that threw behind a merge (two); an object that both deleted,
+    /// brought back and deleted again.
+    @Test(
+        "Seeds of wrong orders that showed mistakes",
+        arguments: [1_491, 1_707, 2_167] as [UInt64]
+    )
+    func seedsOfWrongOrders(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(TangleWorld.self, seed: seed, options: options, observes: observes)
+    }
+
     /// A new object takes another's place, and a partner from a third that others just gave it one:
     /// a conflict, which the model once did not expect.
     @Test("A seed of a conflict by way of a constraint") func aConflictByWayOfAConstraint() throws {

@@ -1,4 +1,4 @@
-// Undo and redo where others saved meanwhile: what they changed, deleted, took or rebuilt is theirs.
+// Undo and redo where others saved meanwhile: what they changed, deleted or took is theirs.
 
 import Foundation
 import Testing

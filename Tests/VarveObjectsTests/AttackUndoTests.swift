@@ -1,5 +1,5 @@
-// Undo and redo in the wrong order: deletions that nobody processed, observers that edit, saves in the
-// middle, full disks. What others saved meanwhile: AttackUndoOthersTests.swift.
+// Undo and redo in the wrong order: deletions that nobody processed, observers that edit, saves in
+// the middle, full disks. What others saved meanwhile: AttackUndoOthersTests.swift.
 
 import Foundation
 import Observation

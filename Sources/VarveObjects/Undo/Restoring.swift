@@ -34,15 +34,15 @@ struct DeltaConflict {
 
 /// What laying a delta comes to.
 struct DeltaPlan {
-    fileprivate struct Step {
+    struct Step {
         let item: GraphDelta.Item
         let slots: [(slot: Int, value: StoredValue)]
         let lists: [GraphDelta.List]
     }
 
     let side: DeltaSide
-    fileprivate var returning: [Step] = []
-    fileprivate var changing: [Step] = []
+    var returning: [Step] = []
+    var changing: [Step] = []
     fileprivate var leaving: [GraphDelta.Item] = []
     var conflicts: [DeltaConflict] = []
     /// What stands for all relationships and deletions.
@@ -54,39 +54,6 @@ struct DeltaPlan {
 extension GraphDelta.Item {
     fileprivate func isAttribute(_ slot: Int) -> Bool {
         model.properties[slot].relationship == nil
-    }
-}
-
-extension DeltaPlan {
-    /// Of a link both ends are in a delta. Where others have another partner for one of them, the
-    /// other end does not take it away.
-    fileprivate mutating func leavePartnersOfOthers() {
-        let changed = conflicts.filter { $0.obstacle == .changed }
-        let taken = Set(
-            changed.compactMap { conflict in
-                conflict.slot.map { ToManyKey(owner: conflict.item.id, slot: $0) }
-            }
-        )
-        if taken.isEmpty { return }
-        returning = returning.map { leaving(taken, $0) }
-        changing = changing.map { leaving(taken, $0) }
-    }
-
-    private mutating func leaving(_ taken: Set<ToManyKey>, _ step: Step) -> Step {
-        let model = step.item.model
-        func isTaken(_ target: ObjectID?, _ slot: Int) -> Bool {
-            guard let target, let relationship = model.properties[slot].relationship,
-                !relationship.inverseIsToMany, let inverse = relationship.inverseSlot
-            else { return false }
-            return taken.contains(ToManyKey(owner: target, slot: inverse))
-        }
-        var slots = step.slots
-        for (slot, value) in step.slots where isTaken(value.object, slot) {
-            slots.removeAll { $0.slot == slot }
-            conflicts.append(DeltaConflict(item: step.item, slot: slot, obstacle: .changed))
-        }
-        let lists = step.lists.map { list in list.without { isTaken($0, list.slot) } }
-        return Step(item: step.item, slots: slots, lists: lists)
     }
 }
 
@@ -241,6 +208,11 @@ extension ManagedObjectContext {
 
     /// The journal is another one; attributes are not in it, nor is who is new.
     private func lay(_ journal: Journal, _ plan: DeltaPlan, _ delta: GraphDelta) {
+        for item in plan.leaving {
+            guard let object = registered(item.id), object.isInserted, !object.storage.isOver
+            else { continue }
+            recordDeletion(object)
+        }
         for step in plan.returning {
             if let object = registered(step.item.id), isPending(object) {
                 recordInsertion(object)
@@ -250,6 +222,8 @@ extension ManagedObjectContext {
         }
         self.journal = journal
         replay()
+        // What others deleted as well, and came back here as new, is deleted by the journal again.
+        endEditsOfDoomed()
         for step in plan.returning + plan.changing { setAttributes(step, delta) }
         for item in plan.leaving {
             guard let object = registered(item.id), !object.storage.isOver else { continue }

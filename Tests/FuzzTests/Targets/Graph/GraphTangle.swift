@@ -1,5 +1,5 @@
-// Wrong orders: two contexts that undo, redo, roll back and save with any policy, and branches of one
-// of them that are merged late. What is shown then nobody can say; that it is sound must always hold.
+// Wrong orders: two contexts that undo, redo, roll back and save with any policy, and branches of
+// them that are merged late. What is shown then nobody can say; that it is sound must always hold.
 
 import VarveInspection
 import VarveObjects
