@@ -192,10 +192,17 @@ final class FieldReader: Sendable {
         _ model: EntityModel,
         _ key: Name
     ) throws -> StoredValue {
-        do { return try decode(type, source, model, key) } catch DecodingError.dataCorrupted {
-            // Foundation does not say where.
-            throw invalid(model, key, "is out of range, or not in the form of its type")
+        do {
+            return try decode(type, source, model, key)
+        } catch let error as StoreError {
+            throw error
+        } catch let error as DecodingError {
+            guard case .dataCorrupted = error else { throw error }
+        } catch {
+            // Foundation's own, of a number that does not fit.
         }
+        // Neither says where it was.
+        throw invalid(model, key, "is out of range, or not in the form of its type")
     }
 
     private func decode(
