@@ -75,8 +75,8 @@ let package = Package(
         .target(
             name: "VarveTesting",
             dependencies: [
-                "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO",
-                "VarveBase",
+                "VarveObjects", "VarveInspection", "VarveRecords", "VarveEngine", "VarveFormat",
+                "VarveIO", "VarveBase",
             ]
         ),
 

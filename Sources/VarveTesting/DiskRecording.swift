@@ -25,6 +25,13 @@ public enum DiskOperation: Sendable {
 
     /// Bytes that are written.
     public var bytes: Int { if case .write(_, _, let bytes) = self { bytes.count } else { 0 } }
+    var kind: SimulatedDisk.Fault.CallKind {
+        switch self {
+        case .write: .write
+        case .sync, .loseSync, .syncFolder, .loseFolderSync: .sync
+        case .cut, .dropClean, .create, .createFolder, .name: .other
+        }
+    }
     /// The byte after the last one that is written.
     var end: Int { if case .write(_, let at, let bytes) = self { at + bytes.count } else { 0 } }
 }

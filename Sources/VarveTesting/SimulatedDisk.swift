@@ -51,6 +51,21 @@ public final class SimulatedDisk: Sendable {
         /// nil.
         public var writesPast: Int?
 
+        /// Only calls of this kind fail; all if nil.
+        public var kind: CallKind?
+        /// So many of the calls that it is about succeed first.
+        public var skipping = 0
+
+        /// Kinds of calls that change the disk or sync it.
+        public enum CallKind: Hashable, Sendable {
+            /// Bytes written to a file.
+            case write
+            /// A file, or a folder, made durable.
+            case sync
+            /// Files made, renamed, cut or removed.
+            case other
+        }
+
         /// Calls from number `first` on fail, `count` of them.
         public init(
             first: Int,
@@ -67,6 +82,7 @@ public final class SimulatedDisk: Sendable {
         }
 
         func meets(_ operation: DiskOperation) -> Bool {
+            if let kind, operation.kind != kind { return false }
             if let writesFrom, operation.bytes < writesFrom { return false }
             if let writesPast, operation.end <= writesPast { return false }
             return true
@@ -116,6 +132,8 @@ public final class SimulatedDisk: Sendable {
         var fault: Fault?
         var readFault: ReadFault?
         var failures = 0
+        /// Calls that the fault let pass.
+        var passed = 0
         var readFailures = 0
         var note = 0
         var recording: DiskRecording?
@@ -124,6 +142,12 @@ public final class SimulatedDisk: Sendable {
         var process = 0
         /// Holders of each lock: -1 for an exclusive one.
         var locks: [LockKey: Int] = [:]
+
+        mutating func passes(_ fault: Fault) -> Bool {
+            if passed >= fault.skipping { return false }
+            passed += 1
+            return true
+        }
     }
     let core: Mutex<Core>
 
@@ -161,7 +185,12 @@ public final class SimulatedDisk: Sendable {
     public var violations: [String] { core.withLock { $0.violations } }
 
     /// Makes calls fail from now on; nil ends it.
-    public func setFault(_ fault: Fault?) { core.withLock { $0.fault = fault } }
+    public func setFault(_ fault: Fault?) {
+        core.withLock { core in
+            core.fault = fault
+            core.passed = 0
+        }
+    }
 
     /// Makes reads go wrong from now on; nil ends it.
     public func setReadFault(_ fault: ReadFault?) { core.withLock { $0.readFault = fault } }
@@ -226,7 +255,7 @@ public final class SimulatedDisk: Sendable {
             try Self.check(core, process, call, name)
             core.calls += 1
             if let fault = core.fault, core.calls >= fault.first, core.failures < fault.count,
-                fault.meets(operation)
+                fault.meets(operation), !core.passes(fault)
             {
                 core.failures += 1
                 if let failing {

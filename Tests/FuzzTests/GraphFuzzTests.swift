@@ -57,6 +57,29 @@ import VarveTesting
         }
     }
 
+    /// Half as many runs of two contexts and branches in wrong orders.
+    @Test("Any order leaves a sound graph") func anyOrderLeavesASoundGraph() throws {
+        let variables = ProcessInfo.processInfo.environment
+        let count = variables["VARVE_TANGLE_SEEDS"].flatMap(UInt64.init) ?? 250
+        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
+        var findings = 0
+        for seed in first..<(first + count) {
+            let (options, observes) = settings(seed)
+            do {
+                try GraphFuzz.run(
+                    TangleWorld.self,
+                    seed: seed,
+                    options: options,
+                    observes: observes
+                )
+            } catch {
+                Issue.record("\(error)")
+                findings += 1
+                if findings >= 3 { break }
+            }
+        }
+    }
+
     /// Observers that go through lists, or read what nobody had read, in the middle of an edit.
     @Test("Seeds that ended the program once", arguments: [500_420, 503_772, 514_496] as [UInt64])
     func seedsThatEndedTheProgram(seed: UInt64) throws {
@@ -65,11 +88,26 @@ import VarveTesting
     }
 
     /// A list of an object whose end was deleted with it; an edit that named an object which had
-    /// been away; a reference that `deny` left to an object that came back and went again.
-    @Test("Seeds of undo that showed mistakes", arguments: [12_875, 13_052, 13_264] as [UInt64])
+    /// been away; a reference that `deny` left to an object that came back and went again; what is
+    /// deleted again took its last partner from another one (three).
+    @Test(
+        "Seeds of undo that showed mistakes",
+        arguments: [12_875, 13_052, 13_264, 24_487, 27_001, 28_870] as [UInt64]
+    )
     func seedsOfUndo(seed: UInt64) throws {
         let (options, observes) = settings(seed)
         try GraphFuzz.run(UndoWorld.self, seed: seed, options: options, observes: observes)
+    }
+
+    /// A new object of a transaction that threw behind a merge (two); an object that both deleted,
+    /// brought back and deleted again.
+    @Test(
+        "Seeds of wrong orders that showed mistakes",
+        arguments: [1_491, 1_707, 2_167] as [UInt64]
+    )
+    func seedsOfWrongOrders(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(TangleWorld.self, seed: seed, options: options, observes: observes)
     }
 
     /// A new object takes another's place, and a partner from a third that others just gave it one:

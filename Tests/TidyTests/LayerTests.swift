@@ -20,7 +20,8 @@ import Testing
         "Varve": ["VarveObjects"],
         "VarveInspection": ["VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase"],
         "VarveTesting": [
-            "VarveObjects", "VarveRecords", "VarveEngine", "VarveFormat", "VarveIO", "VarveBase",
+            "VarveObjects", "VarveInspection", "VarveRecords", "VarveEngine", "VarveFormat",
+            "VarveIO", "VarveBase",
         ],
     ]
 

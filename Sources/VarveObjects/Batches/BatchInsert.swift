@@ -35,6 +35,7 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - type: the entity.
     ///   - elements: taken one by one, while the rows are written.
+    ///   - conflicts: what becomes of a row whose unique values exist already.
     ///   - rowsPerCommit: nil makes the batch one commit: all or nothing. With a number other
     ///     writers get their turn after so many rows, and memory is bounded; after a failure
     ///     earlier commits stand, and the error's `outcome` says so.
@@ -48,11 +49,12 @@ extension ManagedObjectContext {
     public func batchInsert<Entity: ManagedObject, Elements: Sequence>(
         _ type: Entity.Type,
         _ elements: Elements,
+        onConflict conflicts: BatchConflictPolicy<Entity> = .asDeclared,
         rowsPerCommit: Int? = nil,
         _ fill: (inout BatchRow<Entity>, Elements.Element) throws -> Void
     ) throws -> BatchResult {
         var iterator = elements.makeIterator()
-        return try insertRows(type, rowsPerCommit) { row in
+        return try insertRows(type, conflicts, rowsPerCommit) { row in
             guard let element = iterator.next() else { return false }
             try fill(&row, element)
             return true
@@ -73,10 +75,11 @@ extension ManagedObjectContext {
     /// Adds rows until `next` returns false.
     @usableFromInline func insertRows<Entity: ManagedObject>(
         _ type: Entity.Type,
+        _ conflicts: BatchConflictPolicy<Entity>,
         _ rowsPerCommit: Int?,
         _ next: (inout BatchRow<Entity>) throws -> Bool
     ) throws -> BatchResult {
-        let batch = try BatchWriter<Entity>(self, rowsPerCommit)
+        let batch = try BatchWriter<Entity>(self, rowsPerCommit, conflicts)
         var isAtEnd = false
         while !isAtEnd {
             try batch.commit { transaction in

@@ -25,7 +25,7 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     var old: CachedRow?
     var blobs: [Blob] = []
     /// Reads values outside their rows.
-    private let transaction: RecordTransaction
+    let transaction: RecordTransaction
 
     init(_ model: EntityModel, _ container: PersistentContainer, _ transaction: RecordTransaction) {
         record = RecordRow(model.record)
@@ -145,7 +145,7 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     }
 
     /// Members of to-many relationships that were set, by slot; each once.
-    private(set) var links: [Int: [ObjectID]] = [:]
+    var links: [Int: [ObjectID]] = [:]
 
     private mutating func refuseMembers(_ slot: Int) {
         let name = model.properties[slot].name

@@ -25,10 +25,17 @@ final class BatchWriter<Entity: ManagedObject> {
     /// Slots of to-one relationships.
     private let toOneSlots: [Int]
     private let replacesDuplicates: Bool
+    private let conflicts: BatchConflictPolicy<Entity>.Kind
+    /// The constraint by which rows take an existing object's place.
+    private let decisive: RecordIndex?
     /// Whether rows are shown to the entity's own `validate`; found out with the first row.
     private var validates = true
 
-    init(_ context: ManagedObjectContext, _ rowsPerCommit: Int?) throws(StoreError) {
+    init(
+        _ context: ManagedObjectContext,
+        _ rowsPerCommit: Int?,
+        _ conflicts: BatchConflictPolicy<Entity> = .asDeclared
+    ) throws(StoreError) {
         try context.checkWritable()
         let model = try context.container.model(of: Entity.self)
         if let rowsPerCommit, rowsPerCommit < 1 {
@@ -45,7 +52,20 @@ final class BatchWriter<Entity: ManagedObject> {
         toOneSlots = model.relationshipSlots.filter {
             model.properties[$0].relationship?.isToMany == false
         }
-        replacesDuplicates = model.replacesDuplicates
+        self.conflicts = conflicts.kind
+        switch conflicts.kind {
+        case .asDeclared:
+            replacesDuplicates = model.replacesDuplicates
+            decisive = nil
+        case .error: (replacesDuplicates, decisive) = (false, nil)
+        case .ignore: (replacesDuplicates, decisive) = (true, nil)
+        case .upsert(let names):
+            replacesDuplicates = false
+            guard let index = model.constraint(over: names) else {
+                throw model.noConstraint(over: names)
+            }
+            decisive = index
+        }
     }
 
     /// Makes what `body` changes one commit. Afterwards the context reads it.
@@ -98,6 +118,11 @@ final class BatchWriter<Entity: ManagedObject> {
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
         if let unstorable = row.unstorable { throw unstorable }
+        if let decisive, let existing = try existing(row, decisive, transaction) {
+            row.object = existing
+            row.old = try transaction.row(model.record.id, existing)
+            return try update(&row, transaction)
+        }
         if !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
@@ -142,6 +167,20 @@ final class BatchWriter<Entity: ManagedObject> {
 
     // MARK: Duplicates
 
+    /// The object that has a row's values of a constraint.
+    private func existing(
+        _ row: borrowing BatchRow<Entity>,
+        _ index: RecordIndex,
+        _ transaction: RecordTransaction
+    ) throws -> ObjectID? {
+        var values: [ColumnValue] = []
+        for term in index.terms {
+            guard let slot = model.slotsByColumn[term.column] else { return nil }
+            values.append(ColumnValue(term.column, row.stored(slot) ?? .null))
+        }
+        return try transaction.object(model, index, values)
+    }
+
     /// Whether an existing object stands in the place of a new row.
     private func replace(
         _ row: inout BatchRow<Entity>,
@@ -152,6 +191,10 @@ final class BatchWriter<Entity: ManagedObject> {
             try row.record.value(column).map { ColumnValue(column, $0) }
         }
         let violations = try transaction.uniqueConflicts(model.record.id, values: values)
+        if case .ignore = conflicts {
+            if !violations.isEmpty { pending.skipped += 1 }
+            return !violations.isEmpty
+        }
         guard let violation = violations.first(where: { $0.policy != .error }),
             let existing = violation.objects.first
         else { return false }

@@ -13,7 +13,8 @@ extension ManagedObjectContext {
     /// task of the context's actor. It keeps the context meanwhile.
     ///
     /// Several commits may be one step. Edits stay, as with `advance()`. The view context needs no
-    /// such loop; a context of the past does not move, and the call returns.
+    /// such loop; a context of the past does not move, and the call returns. A branch takes over
+    /// what its parent shows then: let that one follow, too.
     /// - Complexity: that of `advance()` for each step.
     nonisolated(nonsending) public func follow() async {
         if isOfThePast { return }

@@ -19,15 +19,17 @@ extension ManagedObjectContext {
     ///
     /// A read that fails is in `readFailures`.
     /// - Complexity: O(edits), and a read for each filled object that others changed.
-    /// A branch takes over what its parent shows now. An own edit of an object that the parent
-    /// deleted is dropped, and `mergeIntoParent` says so.
-    public func advance() {
-        if branchState != nil { standOnParent() } else { advance(isMerge: false) }
-    }
+    /// A branch takes over what its parent shows now, and not before its transactions have ended.
+    /// An own edit of an object that the parent deleted is dropped, and `mergeIntoParent` says so.
+    public func advance() { advance(isMerge: false) }
 
     /// - Parameter isMerge: nobody asked for it: that the container was closed meanwhile is no
     ///   failed read.
     func advance(isMerge: Bool) {
+        if branchState != nil {
+            if openTransactions == 0 { standOnParent() }
+            return
+        }
         guard snapshot != nil, phase != .writing else { return }
         do throws(StoreError) {
             let start = container.options.trace.map { ($0, commit, ContinuousClock.now) }

@@ -57,6 +57,8 @@ extension ManagedObjectContext {
         } else {
             deletesToProcess = []
             forgetRecords()
+            branchState?.unplaced = []
+            relied = [:]
             standOnParent()
         }
         moveLive()
@@ -123,6 +125,7 @@ extension ManagedObjectContext {
         forgetRecords()
         for object in ended { invalidate(object) }
         keptValues = [:]
+        branchState?.unplaced = []
         snapshot = branchState?.parent.snapshot?
             .held(for: PinOwner(.context, label: core.registry.label))
         standOnParent()

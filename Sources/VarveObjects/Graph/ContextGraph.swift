@@ -185,6 +185,9 @@ extension ManagedObjectContext: GraphState {
     /// nothing changes.
     func submit(_ intent: Intent, _ object: any ManagedObject) {
         if !recorders.isEmpty { recordJournal() }
+        // An observer edits while a step is laid. No step knows of it: a journal of one would lose
+        // it, values do not.
+        if observersTold > 0, undoSteps?.recorder.isPaused == true { era += 1 }
         if !lostTargets.isEmpty { forgetLost(intent) }
         journal.append(intent)
         let before = withdrawals

@@ -14,7 +14,8 @@ extension ManagedObjectContext {
     /// With `MergePolicy.error` the save throws `conflict` if somebody did; a custom policy is
     /// asked. With the other policies it changes nothing: there are no edits to decide about.
     /// `advance()` shows what others saved, and that is no conflict any more. The save that
-    /// succeeds, `rollback()` and `reset()` end it.
+    /// succeeds, `rollback()` and `reset()` end it. In a branch it concerns its parent's save, once
+    /// it is merged.
     ///
     /// New objects, and objects of other contexts, are passed over.
     /// - Throws: what a failed read throws: the context reads the newest commit now, if it has not

@@ -133,7 +133,7 @@ extension ManagedObjectContext {
     }
 
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
-    private func endEditsOfDoomed() {
+    func endEditsOfDoomed() {
         var phantoms: Set<ObjectID> = []
         var hasReturned = false
         let ended = deletionsEnded

@@ -101,10 +101,13 @@ extension ManagedObjectContext {
         try validate(edited(by: delta)) { deleted.contains($0) }
         // 4. decide: what meets edits of the parent.
         let plan = parent.plan(delta, to: .after, overwrites: policy.kind == .branchWins)
-        let conflicts = state.unplaced + plan.conflicts
+        let conflicts = state.unplaced.filter { !delta.decides($0) } + plan.conflicts
         if policy.kind == .error, !conflicts.isEmpty { throw parent.conflict(conflicts, self) }
         // 5. lay: as one step of the parent.
         parent.withUndoGroup(undoActionName) { parent.lay(plan, of: delta) }
+        // What the edits rest on must be so when they are saved.
+        parent.relied.merge(relied) { known, _ in known }
+        relied = [:]
         // 6. rebase: from here on the branch is what the parent is.
         state.recorder.forget()
         state.unplaced = []
@@ -154,7 +157,9 @@ extension ManagedObjectContext {
         let living = Dictionary(
             uniqueKeysWithValues: changed.map { ($0.key, $0.value) }
         )
+        let relied = relied
         _ = dropAllEdits()
+        self.relied = relied
         era += 1
         state.parent.processPendingDeletions()
         if let theirs = try? state.parent.currentSnapshot(), theirs.number != snapshot?.number {
@@ -228,6 +233,16 @@ extension ManagedObjectContext {
         container.store.rowCache.pin(row)
         object.storage.row = row
         container.counters.realised.add(1, ordering: .relaxed)
+    }
+}
+
+extension GraphDelta {
+    /// Whether a property that could not be placed was edited again since.
+    fileprivate func decides(_ conflict: DeltaConflict) -> Bool {
+        guard let slot = conflict.slot else { return false }
+        return items.contains { item in
+            item.id == conflict.item.id && item.values.contains { $0.slot == slot }
+        }
     }
 }
 

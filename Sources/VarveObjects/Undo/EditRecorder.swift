@@ -29,6 +29,8 @@ final class EditRecorder {
         var object: (any ManagedObject)?
         /// By slot; nil: not touched.
         var values: [StoredValue?]
+        /// The slots whose values were those of the row, and no edits.
+        var stored: Set<Int> = []
         /// The slots whose references led nowhere when they were taken down.
         var dangling: Set<Int> = []
         var lists: [Int: ListBefore] = [:]
@@ -98,6 +100,7 @@ final class EditRecorder {
         let (model, id) = (object.storage.model, object.storage.object)
         _ = entry(id, model, existed: true)
         entries[id]?.values[slot] = value
+        if object.storage.isStored(slot) { entries[id]?.stored.insert(slot) }
         if !led(value, model, slot, context) { entries[id]?.dangling.insert(slot) }
         if case .blob(let reference) = value { blobs[reference] = context.blob(for: reference) }
     }
@@ -193,6 +196,7 @@ final class EditRecorder {
                 let value = context.value(of: object, slot: slot)
             else { continue }
             known.values[slot] = value
+            if object.storage.isStored(slot) { known.stored.insert(slot) }
             if !led(value, model, slot, context) { known.dangling.insert(slot) }
             if case .blob(let reference) = value { blobs[reference] = context.blob(for: reference) }
         }
@@ -281,6 +285,7 @@ final class EditRecorder {
                     slot: slot,
                     before: led ? before : .null,
                     after: leads || !exists ? after : .null,
+                    wasStored: entry.stored.contains(slot),
                     dangles: !isWhole && isSame,
                     isHidden: !isWhole && !led && !leads && before.object != after.object
                 )
@@ -347,6 +352,11 @@ extension RelationshipModel {
 extension ObjectStorage {
     /// Whether the object is deleted, or was never there.
     var isOver: Bool { !state.isDisjoint(with: [.deleted, .ended, .invalid]) }
+
+    /// Whether a property shows what the row has.
+    fileprivate func isStored(_ slot: Int) -> Bool {
+        edits?.values[slot] == nil && !state.contains(.inserted)
+    }
 }
 
 extension ToManyEdit {

@@ -27,6 +27,8 @@ struct GraphDelta {
         let slot: Int
         let before: StoredValue
         let after: StoredValue
+        /// Whether the value before was that of the row, and no edit.
+        var wasStored = false
         /// The reference itself did not change; its object came or went.
         var dangles = false
         /// Nothing is shown on either side, and the reference is another one.
@@ -46,6 +48,18 @@ struct GraphDelta {
         /// What is to become a member on the way to a side, and what is to be none.
         func wanted(_ side: DeltaSide) -> (added: [ObjectID], removed: [ObjectID]) {
             side == .after ? (added, removed) : (removed, added)
+        }
+
+        /// The same without some members.
+        func without(_ isOut: (ObjectID) -> Bool) -> Self {
+            Self(
+                slot: slot,
+                removed: removed.filter { !isOut($0) },
+                added: added.filter { !isOut($0) },
+                members: members.map { sides in
+                    (sides.before.filter { !isOut($0) }, sides.after.filter { !isOut($0) })
+                }
+            )
         }
     }
 

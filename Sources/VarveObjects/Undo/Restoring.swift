@@ -34,19 +34,27 @@ struct DeltaConflict {
 
 /// What laying a delta comes to.
 struct DeltaPlan {
-    fileprivate struct Step {
+    struct Step {
         let item: GraphDelta.Item
         let slots: [(slot: Int, value: StoredValue)]
         let lists: [GraphDelta.List]
     }
 
     let side: DeltaSide
-    fileprivate var returning: [Step] = []
-    fileprivate var changing: [Step] = []
+    var returning: [Step] = []
+    var changing: [Step] = []
     fileprivate var leaving: [GraphDelta.Item] = []
     var conflicts: [DeltaConflict] = []
     /// What stands for all relationships and deletions.
     fileprivate var journal: Journal?
+    /// Edits are taken back that are not saved: what others saved beneath them is shown.
+    fileprivate var uncovers = false
+}
+
+extension GraphDelta.Item {
+    fileprivate func isAttribute(_ slot: Int) -> Bool {
+        model.properties[slot].relationship == nil
+    }
 }
 
 extension ManagedObjectContext {
@@ -57,9 +65,9 @@ extension ManagedObjectContext {
     func plan(_ delta: GraphDelta, to side: DeltaSide, overwrites: Bool) -> DeltaPlan {
         var plan = DeltaPlan(side: side)
         // Unsaved edits of relationships are taken back as such, whatever others did.
-        if delta.journals?.era == era, !has(.undoForgetsTheJournal) {
-            plan.journal = delta.journals?.on(side)
-        }
+        let isUnsaved = delta.journals?.era == era
+        if isUnsaved, !has(.undoForgetsTheJournal) { plan.journal = delta.journals?.on(side) }
+        plan.uncovers = isUnsaved && side == .before
         let isReturning = Set(
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
         )
@@ -73,7 +81,11 @@ extension ManagedObjectContext {
                     plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
                     continue
                 }
-                let slots = item.values.map { ($0.slot, $0.on(side)) }
+                var values = item.values
+                if plan.uncovers, let object = registered(item.id), isPending(object) {
+                    values.removeAll { $0.wasStored && item.isAttribute($0.slot) }
+                }
+                let slots = values.map { ($0.slot, $0.on(side)) }
                 let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
                 plan.returning.append(step)
             case (true, true):
@@ -82,7 +94,21 @@ extension ManagedObjectContext {
                 decideChanges(item, &plan, overwrites, isReturning)
             }
         }
+        if !overwrites { plan.leavePartnersOfOthers() }
         return plan
+    }
+
+    /// What others saved of a property, beneath the edit that is to be taken back.
+    private func uncovered(
+        _ value: GraphDelta.Value,
+        of object: any ManagedObject,
+        _ plan: DeltaPlan
+    ) -> StoredValue? {
+        guard plan.uncovers, value.wasStored, !object.isInserted,
+            let row = try? storedValue(of: object, slot: value.slot),
+            !row.isSame(as: value.before)
+        else { return nil }
+        return row
     }
 
     /// A value without references to what is not there.
@@ -130,6 +156,12 @@ extension ManagedObjectContext {
             if isReference, plan.journal != nil { continue }
             guard let now = shownValue(of: object, value.slot) else { continue }
             let wanted = value.on(plan.side)
+            if !isReference, let theirs = uncovered(value, of: object, plan) {
+                slots.append((value.slot, theirs))
+                let conflict = DeltaConflict(item: item, slot: value.slot, obstacle: .changed)
+                plan.conflicts.append(conflict)
+                continue
+            }
             if value.isHidden {
                 let raw = self.value(of: object, slot: value.slot)
                 if raw?.object != nil, now == .null { slots.append((value.slot, .null)) }
@@ -178,6 +210,11 @@ extension ManagedObjectContext {
 
     /// The journal is another one; attributes are not in it, nor is who is new.
     private func lay(_ journal: Journal, _ plan: DeltaPlan, _ delta: GraphDelta) {
+        for item in plan.leaving {
+            guard let object = registered(item.id), object.isInserted, !object.storage.isOver
+            else { continue }
+            recordDeletion(object)
+        }
         for step in plan.returning {
             if let object = registered(step.item.id), isPending(object) {
                 recordInsertion(object)
@@ -187,6 +224,8 @@ extension ManagedObjectContext {
         }
         self.journal = journal
         replay()
+        // What others deleted as well, and came back here as new, is deleted by the journal again.
+        endEditsOfDoomed()
         for step in plan.returning + plan.changing { setAttributes(step, delta) }
         for item in plan.leaving {
             guard let object = registered(item.id), !object.storage.isOver else { continue }
@@ -330,7 +369,7 @@ extension ManagedObjectContext {
     /// Gives an object that is to be deleted again the relationships that it had when it was.
     private func leadAsAtLast(_ item: GraphDelta.Item) {
         let slots = item.values.filter { !$0.before.isSame(as: $0.after) }
-            .map { ($0.slot, $0.after) }
+            .map { ($0.slot, isTaken($0.after, item, $0.slot) ? .null : $0.after) }
         let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
         setReferences(step, .after)
         for list in item.lists {
@@ -342,6 +381,17 @@ extension ManagedObjectContext {
                 )
             }
         }
+    }
+
+    /// Whether what a one-to-one led to has another partner, which keeps it.
+    private func isTaken(_ value: StoredValue, _ item: GraphDelta.Item, _ slot: Int) -> Bool {
+        guard let target = value.object, let far = targetModel(item.model, slot),
+            let relationship = item.model.properties[slot].relationship,
+            !relationship.inverseIsToMany, let inverse = relationship.inverseSlot,
+            isThere(target, far)
+        else { return false }
+        let partner = self.value(of: object(target, far), slot: inverse)?.object
+        return partner.map { $0 != item.id && isThere($0, item.model) } ?? false
     }
 
     private func detach(_ item: GraphDelta.Item) {

@@ -8,7 +8,8 @@ extension ManagedObjectContext {
     /// edits from before stay. Nothing is saved. Transactions may stand one inside the other.
     ///
     /// Save when it has returned: `save()` in `body` throws `reentrantSave`. A `rollback()` or
-    /// `reset()` in `body` gives up all edits, those from before as well.
+    /// `reset()` in `body` gives up all edits, those from before as well. What others saved
+    /// meanwhile stays, also of a property that `body` edited. A branch does not move on in it.
     ///
     /// - Throws: what `body` throws.
     /// - Complexity: O(edits of `body`).
@@ -20,6 +21,8 @@ extension ManagedObjectContext {
         recorders.append(recorder)
         openTransactions += 1
         let refused = refusals
+        // Inside a hook they wait for its end.
+        let marked = Set(deletesToProcess)
         defer {
             openTransactions -= 1
             recorders.removeAll { $0 === recorder }
@@ -27,16 +30,16 @@ extension ManagedObjectContext {
         do throws(Failure) {
             return try body()
         } catch {
-            takeBack(recorder)
+            takeBack(recorder, except: marked)
             refusals = refused.filter { known in refusals.contains { $0.key == known.key } }
             throw error
         }
     }
 
-    private func takeBack(_ recorder: EditRecorder) {
+    private func takeBack(_ recorder: EditRecorder, except earlier: Set<ObjectID>) {
         // What was only marked has changed nothing yet.
-        let marked = deletesToProcess
-        deletesToProcess = []
+        let marked = deletesToProcess.filter { !earlier.contains($0) }
+        deletesToProcess.removeAll { !earlier.contains($0) }
         for id in marked { if let object = changed[id] { unmark(object) } }
         let deltas = recorder.take(self)
         recorder.isPaused = true

@@ -103,17 +103,22 @@ extension ManagedObjectContext {
 
     var hasUndo: Bool {
         guard let steps = undoSteps else { return false }
-        return !steps.done.isEmpty || !steps.recorder.isEmpty
+        return !steps.done.isEmpty || hasOpenStep(steps)
     }
 
     var hasRedo: Bool {
         guard let steps = undoSteps else { return false }
-        return !steps.undone.isEmpty && steps.recorder.isEmpty
+        return !steps.undone.isEmpty && !hasOpenStep(steps)
+    }
+
+    /// Whether there are edits that are no step yet. What is only marked to be deleted is one.
+    private func hasOpenStep(_ steps: UndoSteps) -> Bool {
+        !steps.recorder.isEmpty || !deletesToProcess.isEmpty
     }
 
     /// The name of the step that `undo()` takes back; empty: it has none, or there is no step.
     public var undoActionName: String {
-        guard let steps = undoSteps, steps.recorder.isEmpty else { return "" }
+        guard let steps = undoSteps, !hasOpenStep(steps) else { return "" }
         return steps.done.last?.name ?? ""
     }
 
@@ -123,7 +128,8 @@ extension ManagedObjectContext {
     // MARK: Steps
 
     /// Makes one step of the edits in `body`. A group inside a group belongs to the outer one.
-    /// Edits outside of groups are one step from one save, group or undo to the next.
+    /// Edits outside of groups are one step from one save, group or undo to the next. The rules
+    /// of deletions run when the group ends.
     ///
     /// - Parameters:
     ///   - name: what an app writes behind "Undo".
@@ -219,7 +225,7 @@ extension ManagedObjectContext {
 
     /// Makes a step of what was recorded.
     func endUndoStep(_ name: String) {
-        guard let steps = undoSteps, steps.depth == 0, !steps.recorder.isEmpty else { return }
+        guard let steps = undoSteps, steps.depth == 0, hasOpenStep(steps) else { return }
         processPendingDeletions()
         let deltas = steps.recorder.take(self)
         if deltas.isEmpty { return }

@@ -9,7 +9,7 @@ import VarveTesting
 struct Refused: Error {}
 
 /// One run with one context that can undo.
-final class UndoWorld: FuzzedWorld {
+final class UndoWorld: EditingWorld {
     let access = GraphAccess()
     let disk = SimulatedDisk()
     let options: ContainerOptions
@@ -74,6 +74,15 @@ final class UndoWorld: FuzzedWorld {
         if let known = names[id] { return known }
         names[id] = "#\(names.count)/\(id.uri.suffix(4))"
         return names[id] ?? ""
+    }
+
+    func keep(_ object: any ManagedObject, of context: ManagedObjectContext) {
+        if context === self.context { held[object.objectID] = object }
+    }
+
+    func makeCode(_ random: inout SeededRandom) -> String? {
+        codes += 1
+        return "c\(codes)"
     }
 
     func expect(_ expected: ShownGraph, _ what: String) throws {

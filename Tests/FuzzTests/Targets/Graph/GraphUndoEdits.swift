@@ -3,7 +3,20 @@
 import VarveObjects
 import VarveTesting
 
-extension UndoWorld {
+/// A world of random edits.
+protocol EditingWorld: FuzzedWorld {
+    var access: GraphAccess { get }
+    /// The relationships of the run.
+    var relations: [ModelRelation] { get }
+    func note(_ line: @autoclosure () -> String)
+    func name(_ object: any ManagedObject) -> String
+    /// Keeps an object alive, if the world wants that.
+    func keep(_ object: any ManagedObject, of context: ManagedObjectContext)
+    /// A unique value for an object.
+    func makeCode(_ random: inout SeededRandom) -> String?
+}
+
+extension EditingWorld {
     private func pick(
         _ context: ManagedObjectContext,
         _ kind: Character,
@@ -15,7 +28,7 @@ extension UndoWorld {
             : try context.fetchIDs(Beta.all).map(\.objectID)
         guard !ids.isEmpty else { return nil }
         let object = try context.existingObject(with: ids[Int(random.next() % UInt64(ids.count))])
-        if let object, context === self.context { held[object.objectID] = object }
+        if let object { keep(object, of: context) }
         return object
     }
 
@@ -24,7 +37,7 @@ extension UndoWorld {
         switch random.next() % 12 {
         case 0...2:
             let object: any ManagedObject = kind == "A" ? Alpha(in: context) : Beta(in: context)
-            if context === self.context { held[object.objectID] = object }
+            keep(object, of: context)
             note("   \(name(object)) = new \(kind)")
             if random.next() % 2 == 0 { set(object, Int(random.next() % 8)) }
         case 3...4:
@@ -49,10 +62,10 @@ extension UndoWorld {
         _ random: inout SeededRandom
     ) throws {
         guard let object = try pick(context, kind, &random) else { return }
-        codes += 1
-        note("   \(name(object)).code = c\(codes)")
-        (object as? Alpha)?.code = "c\(codes)"
-        (object as? Beta)?.code = "c\(codes)"
+        let code = makeCode(&random)
+        note("   \(name(object)).code = \(code ?? "nil")")
+        (object as? Alpha)?.code = code
+        (object as? Beta)?.code = code
     }
 
     private func delete(
