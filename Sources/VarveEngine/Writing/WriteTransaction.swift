@@ -21,6 +21,8 @@ public final class WriteTransaction {
     private(set) var operationCount: UInt64 = 0
     /// True when the changes cannot or should not be written as DELTA.
     private(set) var needsTree = false
+    /// Stamps that no node has.
+    private let takeStamp: () -> UInt64
     private(set) var schemaChanged = false
     /// Whether nothing but rows that go: such a commit gives space back.
     var onlyDeletes: Bool {
@@ -51,8 +53,10 @@ public final class WriteTransaction {
         spill: Spill,
         objectIDs: ObjectIDs,
         options: EngineOptions,
-        delegate: any EngineDelegate
+        delegate: any EngineDelegate,
+        takeStamp: @escaping () -> UInt64
     ) {
+        self.takeStamp = takeStamp
         self.objectIDs = objectIDs
         self.spill = spill
         self.editor = editor
@@ -355,13 +359,24 @@ public final class WriteTransaction {
 
     /// Derives the entries of some indexes of an entity anew from its rows.
     ///
+    /// - Parameter afterRows: told how many rows were read, now and then; when it says false, the
+    ///   transaction fails with `cancelled`.
     /// - Complexity: O(n log n); sorts some megabytes of new keys at a time.
-    public func rebuildIndexes(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
-        try change { () throws(EngineError) in try rebuild(indexes, of: entity) }
+    public func rebuildIndexes(
+        _ indexes: [TreeID],
+        of entity: EntityID,
+        afterRows: (Int) -> Bool = { _ in true }
+    ) throws(EngineError) {
+        try change { () throws(EngineError) in try rebuild(indexes, of: entity, afterRows) }
     }
 
-    private func rebuild(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
+    private func rebuild(
+        _ indexes: [TreeID],
+        of entity: EntityID,
+        _ afterRows: (Int) -> Bool
+    ) throws(EngineError) {
         needsTree = true
+        var count = 0
         for index in indexes { try editor.editor(index).removeAll() }
         var rows = try cursor(try editor.rowTree(entity))
         var hasRow = try rows.first()
@@ -371,6 +386,67 @@ public final class WriteTransaction {
             let full = try editor.derivableRow(entity, object, row.bytes)
             try editor.addEntries(entity, object, full, of: indexes)
             hasRow = try rows.next()
+            count += 1
+            if count % 1_024 == 0 || !hasRow, !afterRows(count) {
+                throw EngineError(.cancelled, "the change of the schema was cancelled")
+            }
+        }
+    }
+
+    /// The state of now, kept beside what the transaction goes on to change. Rows, entries and
+    /// blobs of it can be read until the transaction ends.
+    ///
+    /// - Throws: what the changes so far fail with, `noSpace`, `ioFailed`.
+    /// - Complexity: O(what waits). Nodes that are changed afterwards are copied first.
+    public func frozen() throws(EngineError) -> FrozenState {
+        try placeValues()
+        var state: StoreState?
+        try change { () throws(EngineError) in state = try editor.freeze(next: takeStamp()) }
+        guard let state else { preconditionFailure("a state was made, or an error thrown") }
+        return FrozenState(state, spill.engine)
+    }
+
+    /// Writes the large values and small blobs of this transaction that are in memory only, so that
+    /// they cost none. The commit then is one of trees.
+    ///
+    /// - Throws: `noSpace`, `ioFailed`: the transaction cannot go on.
+    public func placeValues() throws(EngineError) {
+        try change { () throws(EngineError) in
+            if try spill.place(valuesOf: editor) { needsTree = true }
+        }
+    }
+
+    /// Makes the rows, entries and values what they were at an earlier commit. The catalog stays.
+    ///
+    /// - Throws: `notRetained` when the file of one of its blobs is gone; `damaged`, `ioFailed`.
+    /// - Complexity: O(pages and blobs that differ).
+    ///
+    /// - Parameters:
+    ///   - past: the commit, of the store's present file.
+    ///   - entities: the trees of rows of both schemas: their differences are what the commit
+    ///     changes.
+    public func restoreTrees(
+        from past: Snapshot,
+        entities: [(EntityID, TreeID)]
+    ) throws(EngineError) {
+        try change { () throws(EngineError) in
+            needsTree = true
+            for (entity, tree) in entities {
+                var difference = TreeDifference(
+                    from: try editor.tree(tree),
+                    to: past.state.tree(tree, loader)
+                )
+                while let row = try difference.next() {
+                    let object = try StateEditor.object(row.key)
+                    switch (row.before, row.after) {
+                    case (nil, _): changes[entity, default: EntityChanges()].inserted.add(object)
+                    case (_, nil): changes[entity, default: EntityChanges()].deleted.add(object)
+                    default: changes[entity, default: EntityChanges()].updated.add(object)
+                    }
+                    operationCount += 1
+                }
+            }
+            try editor.restore(from: past.state, spill.engine.blobStore)
         }
     }
 
@@ -452,6 +528,19 @@ public final class WriteTransaction {
     /// Each changed object once: what a reader of the commit before must forget.
     func changedObjects() throws(EngineError) -> [ChangedObjects] {
         var lists: [ChangedObjects] = []
+        func append(
+            _ entity: EntityID,
+            _ inserted: ObjectIDSet,
+            _ updated: ObjectIDSet,
+            _ deleted: ObjectIDSet
+        ) {
+            let parts: [(RowChangeKind, ObjectIDSet)] = [
+                (.inserted, inserted), (.updated, updated), (.deleted, deleted),
+            ]
+            for (kind, objects) in parts where !objects.isEmpty {
+                lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
+            }
+        }
         for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
             var change = change
             var inserted = change.inserted.finish()
@@ -461,8 +550,13 @@ public final class WriteTransaction {
             let both = inserted.intersection(deleted)
             if !both.isEmpty {
                 var kinds: [RowChangeKind: ObjectIDCollector] = [:]
-                let tree = try editor.rowTree(entity)
-                let (old, new) = (editor.baseTree(tree), try editor.tree(tree))
+                // An entity that came and went leaves nothing to tell.
+                guard let tree = try? editor.rowTree(entity) else {
+                    deleted = deleted.subtracting(both)
+                    append(entity, ObjectIDSet(), ObjectIDSet(), deleted)
+                    continue
+                }
+                let (old, new) = (editor.originTree(tree), try editor.tree(tree))
                 for object in both {
                     let kind: RowChangeKind
                     switch (try old.row(object) != nil, try new.row(object) != nil) {
@@ -480,12 +574,7 @@ public final class WriteTransaction {
                 updated = updated.union(found(.updated))
                 deleted = deleted.subtracting(both).union(found(.deleted))
             }
-            let parts: [(RowChangeKind, ObjectIDSet)] = [
-                (.inserted, inserted), (.updated, updated), (.deleted, deleted),
-            ]
-            for (kind, objects) in parts where !objects.isEmpty {
-                lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
-            }
+            append(entity, inserted, updated, deleted)
         }
         return lists
     }

@@ -19,6 +19,8 @@ final class BatchWriter<Entity: ManagedObject> {
     var pending = BatchResult()
     /// Blobs that the rows of the commit under way name.
     private var blobs: [Blob] = []
+    /// False: whoever writes rows with it keeps them.
+    var keepsBlobs = true
     private var freeID = ObjectID(0)
     private var freeIDs = 0
     private var idsTaken = 64
@@ -98,7 +100,7 @@ final class BatchWriter<Entity: ManagedObject> {
     ) throws {
         if let foreign = row.foreign { throw foreignID(foreign) }
         if let unstorable = row.unstorable { throw unstorable }
-        if !row.blobs.isEmpty { blobs += row.blobs }
+        if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
         if validates { try validate(&row, isNew: true) }
@@ -123,7 +125,7 @@ final class BatchWriter<Entity: ManagedObject> {
             if isLinked { pending.updated += 1 } else { pending.skipped += 1 }
             return
         }
-        if !row.blobs.isEmpty { blobs += row.blobs }
+        if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         if validates { try validate(&row, isNew: false) }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.update(&row.record, row.object)
@@ -289,47 +291,5 @@ final class BatchWriter<Entity: ManagedObject> {
             suggestion: "The commit that the row belongs to was not written. Give it values that "
                 + "pass, and do the batch again."
         )
-    }
-}
-
-/// Two to-one relationships that are each other's inverse.
-struct OneToOne {
-    let near: EntityID
-    let nearColumn: ColumnID
-    let far: EntityID
-    let farColumn: ColumnID
-
-    init(near: EntityID, _ nearColumn: ColumnID, far: EntityID, _ farColumn: ColumnID) {
-        self.near = near
-        self.nearColumn = nearColumn
-        self.far = far
-        self.farColumn = farColumn
-    }
-}
-
-extension RecordTransaction {
-    /// Makes the far sides of a one-to-one relationship agree with what the near object `id` is
-    /// about to lead to. The near row itself is the caller's.
-    func relate(
-        _ pair: OneToOne,
-        _ id: ObjectID,
-        to target: ObjectID?,
-        _ updated: inout Int
-    ) throws(RecordError) {
-        if let old = try row(pair.near, id)?.reference(pair.nearColumn), old != target,
-            try row(pair.far, old)?.reference(pair.farColumn) == id
-        {
-            try update(pair.far, old, [ColumnValue(pair.farColumn, .null)])
-            updated += 1
-        }
-        guard let target, let row = try row(pair.far, target) else { return }
-        let previous = try row.reference(pair.farColumn)
-        if previous == id { return }
-        if let previous, try self.row(pair.near, previous)?.reference(pair.nearColumn) == target {
-            try update(pair.near, previous, [ColumnValue(pair.nearColumn, .null)])
-            updated += 1
-        }
-        try update(pair.far, target, [ColumnValue(pair.farColumn, .reference(id))])
-        updated += 1
     }
 }

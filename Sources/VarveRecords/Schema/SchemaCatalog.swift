@@ -31,12 +31,17 @@ struct SchemaResolution {
     var emptyOnly: [EntityID: [String]] = [:]
     /// Indexes that became unique.
     var uniqueIndexes: [EntityID: [TreeID]] = [:]
+    /// Attributes that a stage's code gives another type: as they were.
+    var converted: [EntityID: [SchemaRecord.Attribute]] = [:]
 }
 
 /// Resolves a declared schema against the stored one.
 struct SchemaCatalog {
     private let description: SchemaDescription
     private let stored: SchemaRecord?
+    /// Whether code of the app moves data between the two: then types and links may change, and a
+    /// value may be missing until that has run.
+    private let isStaged: Bool
     var result: SchemaResolution
     private var problems: [String] = []
     private var ids: [String: EntityID] = [:]
@@ -45,21 +50,34 @@ struct SchemaCatalog {
 
     /// The resolution of a checked declaration. `record == stored` when nothing changes.
     ///
+    /// - Parameter isStaged: whether code of a stage runs between the two.
+    ///
     /// Throws `schemaMismatch` with everything that cannot be done automatically, `schemaTooNew`.
     static func resolve(
         _ description: SchemaDescription,
-        stored: SchemaRecord?
+        stored: SchemaRecord?,
+        isStaged: Bool = false
     ) throws(RecordError) -> SchemaResolution {
         if let stored, stored.version > description.version {
-            throw .schemaTooNew(stored: stored.version, known: description.version)
+            throw .schemaTooNew(
+                stored: stored.version,
+                known: description.version,
+                differences: SchemaDifference(from: description, to: SchemaDescription(stored))
+                    .boundedLines
+            )
         }
-        var catalog = SchemaCatalog(description: description, stored: stored)
+        var catalog = SchemaCatalog(
+            description: description,
+            stored: stored,
+            isStaged: isStaged
+        )
         return try catalog.run()
     }
 
-    private init(description: SchemaDescription, stored: SchemaRecord?) {
+    private init(description: SchemaDescription, stored: SchemaRecord?, isStaged: Bool) {
         self.description = description
         self.stored = stored
+        self.isStaged = isStaged
         result = SchemaResolution(record: stored ?? SchemaRecord(version: description.version))
         for entity in stored?.entities ?? [] { old[entity.id] = entity }
     }
@@ -170,7 +188,9 @@ struct SchemaCatalog {
                 let match = known.lazy.compactMap { name in
                     rest.firstIndex { $0.name == name }
                 }.first
-                if let match {
+                if let match, catalog.isConverted(rest[match], attribute) {
+                    attributes.append(catalog.converted(rest[match], to: attribute, &entity))
+                } else if let match {
                     attributes.append(
                         catalog.changed(rest.remove(at: match), to: attribute, of: entity)
                     )
@@ -178,22 +198,53 @@ struct SchemaCatalog {
                     attributes.append(catalog.added(attribute, to: &entity))
                 }
             }
+            let converted = catalog.result.converted[entity.id] ?? []
             for attribute in rest {
-                catalog.step(.dropAttribute, entity.name, attribute.name)
+                if !converted.contains(where: { $0.column == attribute.column }) {
+                    catalog.step(.dropAttribute, entity.name, attribute.name)
+                }
                 catalog.result.clearedColumns[entity.id, default: []].append(attribute.column)
             }
             entity.attributes = attributes
         }
     }
 
+    /// Whether a stage's code turns the values of one into those of the other.
+    private func isConverted(
+        _ stored: SchemaRecord.Attribute,
+        _ declared: AttributeDescription
+    ) -> Bool {
+        guard isStaged, stored.typeCode != declared.type.rawValue else { return false }
+        return AttributeType(rawValue: stored.typeCode)?.widens(to: declared.type) != true
+    }
+
+    /// A new column under the name, or a newer name, of one that goes.
+    private mutating func converted(
+        _ stored: SchemaRecord.Attribute,
+        to declared: AttributeDescription,
+        _ entity: inout SchemaRecord.Entity
+    ) -> SchemaRecord.Attribute {
+        result.converted[entity.id, default: []].append(stored)
+        let type = AttributeType(rawValue: stored.typeCode)
+        let name =
+            stored.name == declared.name ? stored.name : "\(stored.name) -> \(declared.name)"
+        step(
+            .convertAttribute,
+            entity.name,
+            "\(name): \(type.map(\.description) ?? "type \(stored.typeCode)") -> \(declared.type)"
+        )
+        return added(declared, to: &entity, isNew: false)
+    }
+
     private mutating func added(
         _ declared: AttributeDescription,
-        to entity: inout SchemaRecord.Entity
+        to entity: inout SchemaRecord.Entity,
+        isNew: Bool = true
     ) -> SchemaRecord.Attribute {
         let column = takeColumn(&entity)
         if old[entity.id] != nil {
-            step(.addAttribute, entity.name, declared.name)
-            if !declared.isOptional, declared.defaultValue == .null {
+            if isNew { step(.addAttribute, entity.name, declared.name) }
+            if !isStaged, !declared.isOptional, declared.defaultValue == .null {
                 result.emptyOnly[entity.id, default: []].append(declared.name)
             }
         }
@@ -239,9 +290,10 @@ struct SchemaCatalog {
             } else {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
-                    "\(label) is \(name) in the store and \(declared.type) in the app;"
-                        + " declare both, the old one as it was and the new one under a new"
-                        + " name, copy the values in the app, and leave the old one out later"
+                    "\(label) is \(name) in the store and \(declared.type) in the app:"
+                        + " convert it in a custom stage of a MigrationPlan, or declare both, the"
+                        + " old one as it was and the new one under a new name, copy the values"
+                        + " in the app, and leave the old one out later"
                 )
             }
         }
@@ -289,7 +341,10 @@ struct SchemaCatalog {
                 let match = known.lazy.compactMap { name in
                     rest.firstIndex { $0.name == name }
                 }.first
-                let before = match.map { rest.remove(at: $0) }
+                var before: SchemaRecord.Relationship?
+                if let match, catalog.canKeep(rest[match], as: relationship) {
+                    before = rest.remove(at: match)
+                }
                 relationships.append(catalog.relationship(relationship, before, &entity))
             }
             for relationship in rest {
@@ -297,6 +352,20 @@ struct SchemaCatalog {
             }
             entity.relationships = relationships
         }
+    }
+
+    /// Whether the links stay as they are; if not, a stage's code makes them anew.
+    private func canKeep(
+        _ before: SchemaRecord.Relationship,
+        as declared: RelationshipDescription
+    ) -> Bool {
+        guard isStaged else { return true }
+        let isSameKind =
+            switch (kind(declared), before.links) {
+            case (.column, .column), (.rows, .rows), (.inverse, .inverse): true
+            default: false
+            }
+        return isSameKind && before.target == ids[declared.target]
     }
 
     private mutating func relationship(
@@ -315,9 +384,10 @@ struct SchemaCatalog {
             case (.column, .column), (.rows, .rows), (.inverse, .inverse): links = before.links
             default:
                 problems.append(
-                    "the links of \(label) are kept in another way in the store:"
-                        + " declare both, the old one as it was and the new one under a new"
-                        + " name, copy the links in the app, and leave the old one out later"
+                    "the links of \(label) are kept in another way in the store: move them in"
+                        + " a custom stage of a MigrationPlan, or declare both, the old one as it"
+                        + " was and the new one under a new name, copy the links in the app, and"
+                        + " leave the old one out later"
                 )
             }
             if before.target != target {
