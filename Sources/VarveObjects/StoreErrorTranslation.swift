@@ -82,8 +82,7 @@ extension StoreError {
         case .format: return all(.damaged, [], verify(store))
         case .schemaMismatch(let problems):
             return all(.schemaMismatch, problems, afterMismatch)
-        case .schemaTooNew(_, _, let differences):
-            return all(.schemaTooNew, differences, tooNew)
+        case .schemaTooNew(_, _, let lines): return all(.schemaTooNew, lines, tooNew)
         case .stageFailed(_, let problems): return all(.migrationFailed, problems, afterStage)
         case .invalidSchema(let problems):
             return all(.invalidSchema, problems, "Correct the entities' declarations.")

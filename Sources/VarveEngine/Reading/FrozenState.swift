@@ -3,8 +3,8 @@
 // Invariants
 // - Its nodes never change: the transaction that made it changes copies of them.
 // - Every value and blob that it names lies in the file, or in a file of its own.
-// - It is worth something as long as its transaction lasts, or when that became a commit: bytes that
-//   a transaction left behind belong to nobody.
+// - It is worth something as long as its transaction lasts, or when that became a commit: bytes
+//   that a transaction left behind belong to nobody.
 
 public import VarveBase
 internal import VarveFormat

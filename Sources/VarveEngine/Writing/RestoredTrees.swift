@@ -23,6 +23,12 @@ extension StateEditor {
         }
     }
 
+    /// Makes a tree what it is in another state of the same file.
+    private func restore(_ id: TreeID, to root: TreeRoot) throws(EngineError) {
+        lastRows = nil
+        try editor(id).replace(root)
+    }
+
     private func restoreBlobs(
         _ past: StoreState,
         _ blobStore: BlobStore

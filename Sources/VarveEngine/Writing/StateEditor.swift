@@ -132,12 +132,6 @@ final class StateEditor {
         return state
     }
 
-    /// Makes a tree what it is in another state of the same file.
-    func restore(_ id: TreeID, to root: TreeRoot) throws(EngineError) {
-        lastRows = nil
-        try editor(id).replace(root)
-    }
-
     /// To be used at once: index entries that come later may wait.
     func editor(_ id: TreeID) throws(EngineError) -> TreeEditor {
         try settleIndex(id)
@@ -498,21 +492,5 @@ final class StateEditor {
             try RowCoding.blobReferences(in: row)
         }
         for reference in references { blobChanges[reference, default: 0] += change }
-    }
-}
-
-/// Reading values that left their rows.
-enum LargeValues {
-    static func read(
-        _ key: [UInt8],
-        in tree: Tree,
-        _ readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
-    ) throws(EngineError) -> [UInt8] {
-        guard let bytes = try tree.value(key) else {
-            throw .damaged("a row names a large value that the store does not have")
-        }
-        return try readPlace(
-            decoded { () throws(FormatError) in try ValuePlace(decoding: bytes) }
-        )
     }
 }

@@ -12,17 +12,17 @@ public import VarveFormat
 /// Changes that become one commit, or nothing.
 public final class WriteTransaction {
     let editor: StateEditor
-    private let loader: NodeCache
+    let loader: NodeCache
     /// Holds the log while `Engine.write` lets the transaction change things.
     let spill: Spill
     private let options: EngineOptions
     private let delegate: any EngineDelegate
     private(set) var operations = ByteWriter()
-    private(set) var operationCount: UInt64 = 0
+    var operationCount: UInt64 = 0
     /// True when the changes cannot or should not be written as DELTA.
-    private(set) var needsTree = false
+    var needsTree = false
     /// Stamps that no node has.
-    private let takeStamp: () -> UInt64
+    let takeStamp: () -> UInt64
     private(set) var schemaChanged = false
     /// Whether nothing but rows that go: such a commit gives space back.
     var onlyDeletes: Bool {
@@ -34,14 +34,14 @@ public final class WriteTransaction {
     /// The first error of a change.
     private(set) var failure: EngineError?
     private let objectIDs: ObjectIDs
-    private var changes: [EntityID: EntityChanges] = [:]
+    var changes: [EntityID: EntityChanges] = [:]
     /// Changes of rows that are not in their tree yet.
     private var waiting = WaitingRows()
     /// The change that was put in place last, and whether all came in the order of objects.
     private var lastSettled: (entity: EntityID, object: ObjectID)?
     private var rowsAscend = true
 
-    private struct EntityChanges {
+    struct EntityChanges {
         var inserted = ObjectIDCollector()
         var updated = ObjectIDCollector()
         var deleted = ObjectIDCollector()
@@ -393,63 +393,6 @@ public final class WriteTransaction {
         }
     }
 
-    /// The state of now, kept beside what the transaction goes on to change. Rows, entries and
-    /// blobs of it can be read until the transaction ends.
-    ///
-    /// - Throws: what the changes so far fail with, `noSpace`, `ioFailed`.
-    /// - Complexity: O(what waits). Nodes that are changed afterwards are copied first.
-    public func frozen() throws(EngineError) -> FrozenState {
-        try placeValues()
-        var state: StoreState?
-        try change { () throws(EngineError) in state = try editor.freeze(next: takeStamp()) }
-        guard let state else { preconditionFailure("a state was made, or an error thrown") }
-        return FrozenState(state, spill.engine)
-    }
-
-    /// Writes the large values and small blobs of this transaction that are in memory only, so that
-    /// they cost none. The commit then is one of trees.
-    ///
-    /// - Throws: `noSpace`, `ioFailed`: the transaction cannot go on.
-    public func placeValues() throws(EngineError) {
-        try change { () throws(EngineError) in
-            if try spill.place(valuesOf: editor) { needsTree = true }
-        }
-    }
-
-    /// Makes the rows, entries and values what they were at an earlier commit. The catalog stays.
-    ///
-    /// - Throws: `notRetained` when the file of one of its blobs is gone; `damaged`, `ioFailed`.
-    /// - Complexity: O(pages and blobs that differ).
-    ///
-    /// - Parameters:
-    ///   - past: the commit, of the store's present file.
-    ///   - entities: the trees of rows of both schemas: their differences are what the commit
-    ///     changes.
-    public func restoreTrees(
-        from past: Snapshot,
-        entities: [(EntityID, TreeID)]
-    ) throws(EngineError) {
-        try change { () throws(EngineError) in
-            needsTree = true
-            for (entity, tree) in entities {
-                var difference = TreeDifference(
-                    from: try editor.tree(tree),
-                    to: past.state.tree(tree, loader)
-                )
-                while let row = try difference.next() {
-                    let object = try StateEditor.object(row.key)
-                    switch (row.before, row.after) {
-                    case (nil, _): changes[entity, default: EntityChanges()].inserted.add(object)
-                    case (_, nil): changes[entity, default: EntityChanges()].deleted.add(object)
-                    default: changes[entity, default: EntityChanges()].updated.add(object)
-                    }
-                    operationCount += 1
-                }
-            }
-            try editor.restore(from: past.state, spill.engine.blobStore)
-        }
-    }
-
     // MARK: Facts
 
     /// Sets a fact in a tree that holds no rows.
@@ -478,7 +421,7 @@ public final class WriteTransaction {
         }
     }
 
-    private func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
+    func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
         if let failure { throw failure }
         do throws(EngineError) {
             try applyDeferredRows()
@@ -523,60 +466,6 @@ public final class WriteTransaction {
             needsTree = true
             operations = ByteWriter()
         }
-    }
-
-    /// Each changed object once: what a reader of the commit before must forget.
-    func changedObjects() throws(EngineError) -> [ChangedObjects] {
-        var lists: [ChangedObjects] = []
-        func append(
-            _ entity: EntityID,
-            _ inserted: ObjectIDSet,
-            _ updated: ObjectIDSet,
-            _ deleted: ObjectIDSet
-        ) {
-            let parts: [(RowChangeKind, ObjectIDSet)] = [
-                (.inserted, inserted), (.updated, updated), (.deleted, deleted),
-            ]
-            for (kind, objects) in parts where !objects.isEmpty {
-                lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
-            }
-        }
-        for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
-            var change = change
-            var inserted = change.inserted.finish()
-            var deleted = change.deleted.finish()
-            var updated = change.updated.finish().subtracting(inserted).subtracting(deleted)
-            // What was both inserted and deleted here: only before and after count.
-            let both = inserted.intersection(deleted)
-            if !both.isEmpty {
-                var kinds: [RowChangeKind: ObjectIDCollector] = [:]
-                // An entity that came and went leaves nothing to tell.
-                guard let tree = try? editor.rowTree(entity) else {
-                    deleted = deleted.subtracting(both)
-                    append(entity, ObjectIDSet(), ObjectIDSet(), deleted)
-                    continue
-                }
-                let (old, new) = (editor.originTree(tree), try editor.tree(tree))
-                for object in both {
-                    let kind: RowChangeKind
-                    switch (try old.row(object) != nil, try new.row(object) != nil) {
-                    case (false, false): continue
-                    case (false, true): kind = .inserted
-                    case (true, true): kind = .updated
-                    case (true, false): kind = .deleted
-                    }
-                    kinds[kind, default: ObjectIDCollector()].add(object)
-                }
-                func found(_ kind: RowChangeKind) -> ObjectIDSet {
-                    kinds[kind]?.finish() ?? ObjectIDSet()
-                }
-                inserted = inserted.subtracting(both).union(found(.inserted))
-                updated = updated.union(found(.updated))
-                deleted = deleted.subtracting(both).union(found(.deleted))
-            }
-            append(entity, inserted, updated, deleted)
-        }
-        return lists
     }
 
     /// What an app hands over and does not fit the format is its mistake.

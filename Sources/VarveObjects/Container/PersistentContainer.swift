@@ -9,7 +9,7 @@ public import Foundation
 import Synchronization
 import VarveBase
 package import VarveEngine
-import VarveRecords
+package import VarveRecords
 
 /// An open store. Opens contexts and runs background work; shared by the whole app.
 public final class PersistentContainer: Sendable {
@@ -122,6 +122,17 @@ public final class PersistentContainer: Sendable {
         options: ContainerOptions
     ) throws -> PersistentContainer {
         try make(location, place: place, try WantedSchema(schema, migrations), options)
+    }
+
+    /// Opens a store by a schema that no class describes: tests make up schemas and stages.
+    package static func openNow(
+        _ location: StoreLocation,
+        place: String,
+        description: SchemaDescription,
+        stages: [MigrationStage],
+        options: ContainerOptions = ContainerOptions()
+    ) throws -> PersistentContainer {
+        try make(location, place: place, WantedSchema(description, stages), options)
     }
 
     /// Whether this container shows the store as it was when it was opened and hears of no later

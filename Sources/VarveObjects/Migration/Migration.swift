@@ -257,6 +257,23 @@ public final class Migration {
         return row.id
     }
 
+    /// An ID of an old row as that of an entity of the new schema: the same object's, or that of
+    /// the object that took its number.
+    ///
+    /// - Throws: `StoreError`: `wrongEntity` for an object that stays and is of another entity,
+    ///   `unknownEntity`, `foreignID`.
+    public func id<Entity: ManagedObject>(
+        _ id: ManagedObjectID,
+        of type: Entity.Type
+    ) throws -> TypedObjectID<Entity> {
+        try check(id)
+        let model = try container.model(of: type)
+        guard id.entity == model.record.id || change.isGoing(id.entity) else {
+            throw StoreError.wrongEntity(id, Entity.entityName)
+        }
+        return TypedObjectID(identity(model.record.id, id.object))
+    }
+
     private var writers: [ObjectIdentifier: AnyObject] = [:]
 
     private func writer<Entity: ManagedObject>(
@@ -312,8 +329,6 @@ public final class Migration {
             )
         }
         guard case .pending(let pending) = source.keeper else { return }
-        try translating { () throws(RecordError) in
-            try change.keep(pending, bytes: blob.length)
-        }
+        change.keep(pending, bytes: blob.length)
     }
 }

@@ -1,8 +1,8 @@
 // The chain of an app's schemas, stage by stage.
 //
 // Invariants
-// - A stage is a value. What its schema declares is read when the stage is made, and a contradiction
-//   in it is thrown when a store is opened.
+// - A stage is a value. What its schema declares is read when the stage is made, and a
+//   contradiction in it is thrown when a store is opened.
 
 import VarveRecords
 

@@ -181,6 +181,7 @@ public struct NewRow: ~Copyable {
                 "Convert the value to \(attribute.type) first."
             )
         }
+        if given == .blob { return try set(name, to: (value as? Blob?) ?? nil) }
         if let refusal = value._refusal {
             throw migration.error(
                 .invalid,

@@ -21,9 +21,9 @@ extension PersistentContainer {
     /// Takes the newest migration of a store back: schema, rows and blobs become those of the
     /// commit before it, as a new commit. The store must not be open in this process.
     ///
-    /// It can be done as long as the store has that commit: `ContainerOptions.retention` says what a
-    /// compaction keeps, and until one runs all commits are there. Taking back what was taken back
-    /// brings the migration again.
+    /// It can be done as long as the store has that commit: `ContainerOptions.retention` says what
+    /// a compaction keeps, and until one runs all commits are there. Taking back what was taken
+    /// back brings the migration again.
     ///
     /// - Parameters:
     ///   - url: the store.
@@ -31,9 +31,9 @@ extension PersistentContainer {
     ///     cannot be kept. True: their changes go. False, the default: if there are any, nothing is
     ///     done, and `revertConflict` says how many.
     ///   - options: how the store is opened.
-    /// - Throws: `StoreError`: `revertConflict`; `commitExpired` when the commit before, or a blob of
-    ///   it, is gone; `invalidRequest` when the store has had one schema since it was made; and what
-    ///   opening throws. The store is as it was then.
+    /// - Throws: `StoreError`: `revertConflict`; `commitExpired` when the commit before, or a blob
+    ///   of it, is gone; `invalidRequest` when the store has had one schema since it was made; and
+    ///   what opening throws. The store is as it was then.
     /// - Complexity: O(commits since the migration + pages that differ).
     @discardableResult
     public static func revertMigration(

@@ -20,6 +20,13 @@ struct WantedSchema: Sendable {
         stages = migrations?.stages ?? []
     }
 
+    /// Without classes.
+    init(_ description: SchemaDescription, _ stages: [MigrationStage]) {
+        self.description = description
+        types = []
+        self.stages = stages
+    }
+
     /// The stages with a way to run their code.
     func recordStages(_ place: String, _ options: ContainerOptions) throws -> [RecordStage] {
         try stages.map { stage in
@@ -77,6 +84,16 @@ extension ContainerOptions {
         records.engine.compactsAutomatically = compactsAutomatically
         if let turn = turnMilliseconds { records.engine.turnMilliseconds = turn }
         adjustingEngine?(&records.engine)
+        if !plantedBugs.isEmpty {
+            let bugs: [(PlantedObjectBug, PlantedStageBug)] = [
+                (.stageReadsWhatItWrites, .readsWhatItWrites),
+                (.stageChecksNoConstraint, .checksNoConstraint),
+                (.stageForgetsInverses, .forgetsInverses),
+            ]
+            for (bug, step) in bugs where plantedBugs.contains(bug) {
+                records.plantedStageBugs.insert(step)
+            }
+        }
         return records
     }
 }

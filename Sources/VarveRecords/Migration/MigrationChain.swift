@@ -63,7 +63,8 @@ struct MigrationChain {
         let resolution: SchemaResolution
     }
 
-    /// The first stage after `stored`, or the automatic steps behind the last; nil: nothing is left.
+    /// The first stage after `stored`, or the automatic steps behind the last; nil: nothing is
+    /// left.
     func next(after stored: SchemaRecord) throws -> Planned? {
         let stage = ahead(of: stored.version).first
         let description: SchemaDescription

@@ -52,3 +52,10 @@ final class MigrationControl {
     /// Asks whether to go on.
     func check() throws { try report(progress) }
 }
+
+/// Steps of a stage that tests of tests leave out (docs/Testing.md).
+package enum PlantedStageBug: Sendable {
+    case readsWhatItWrites
+    case checksNoConstraint
+    case forgetsInverses
+}

@@ -1,7 +1,8 @@
 // A migration taken back: the commit before it once more, as a new commit.
 //
 // Invariants
-// - Nothing but the commit before is brought back, whole: rows, links, indexes, large values, blobs.
+// - Nothing but the commit before is brought back, whole: rows, links, indexes, large values,
+//   blobs.
 // - Numbers of entities, columns and trees that the migration gave out stay given.
 // - Commits that came after the migration go only when that was said.
 

@@ -2,10 +2,10 @@
 //
 // Invariants
 // - Rows are read from the state that the stage began with, which nothing changes any more.
-// - While the code runs, what goes is still in the store, and indexes of attributes that are new are
-//   not: they are built once, from the rows that the code has left.
-// - Memory: a chunk of rows, and what the transaction keeps; handles of blobs that were given to rows
-//   are placed now and then, and let go.
+// - While the code runs, what goes is still in the store, and indexes of attributes that are new
+//   are not: they are built once, from the rows that the code has left.
+// - Memory: a chunk of rows, and what the transaction keeps; handles of blobs that were given to
+//   rows are placed now and then, and let go.
 
 public import VarveBase
 public import VarveEngine
@@ -94,6 +94,10 @@ public final class StageChange {
         beforeChunk: ([ObjectID]) throws -> Void = { _ in },
         _ body: (StageRow) throws -> Void
     ) throws {
+        var frozen = frozen
+        if store.options.plantedStageBugs.contains(.readsWhatItWrites) {
+            frozen = try transaction.storage.frozen()
+        }
         let row = StageRow(entity, frozen, marks(of: entity))
         try control.begin("\(entity.name): rows", rows: try count(entity))
         var reader = StageRowReader(entity, frozen)
@@ -161,6 +165,7 @@ public final class StageChange {
             emptyLeaving(&row, old)
             try transaction.update(&row, old.id)
             try set(links, of: old.id, entity, isNew: false)
+            try placeIfMany()
         }
         swept.insert(entity.id)
     }
@@ -184,6 +189,7 @@ public final class StageChange {
         try transaction.insert(&row, id)
         touched.insert(entity.id)
         try set(links, of: id, entity, isNew: true)
+        try placeIfMany()
         return id
     }
 
@@ -197,6 +203,7 @@ public final class StageChange {
         before: CachedRow?
     ) throws(RecordError) {
         touched.insert(row.entity.id)
+        try placeIfMany()
         for relationship in row.entity.relationships {
             guard case .column(let column, _) = relationship.storage else {
                 if case .link = relationship.storage {
@@ -319,6 +326,7 @@ public final class StageChange {
             guard let name = relationship.inverse, let far = new.entity(relationship.target),
                 let inverse = far.relationship(named: name)
             else { continue }
+            if store.options.plantedStageBugs.contains(.forgetsInverses) { continue }
             switch inverse.storage {
             case .column(let back, _):
                 var updated = 0
@@ -341,9 +349,13 @@ public final class StageChange {
     // MARK: Blobs
 
     /// Keeps a blob that was given to a row until its bytes are placed.
-    public func keep(_ handle: any AnyObject & Sendable, bytes: Int) throws(RecordError) {
+    public func keep(_ handle: any AnyObject & Sendable, bytes: Int) {
         handles.append(handle)
         handleBytes += min(bytes, 1 << 20) + 256
+    }
+
+    /// After a row was written, which names what was kept for it.
+    private func placeIfMany() throws(RecordError) {
         if handleBytes > Self.handleBytesMax { try placeBlobs() }
     }
 

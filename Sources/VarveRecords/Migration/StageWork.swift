@@ -26,20 +26,7 @@ extension SchemaChange {
         try transaction.replaceSchema(working.encoded(), version: working.revision)
         try buildIndexes(hiddenIndexes, transaction)
         // 3. The code.
-        let change = StageChange(
-            old: try RecordSchema(record: stored),
-            new: try RecordSchema(record: working, description: declared),
-            RecordTransaction(
-                transaction,
-                try RecordSchema(record: working, description: declared),
-                store,
-                tracksUniqueness: false
-            ),
-            frozen,
-            leaving: resolution.clearedColumns,
-            control,
-            makeDefault: varyingDefault
-        )
+        let change = try stageChange(transaction, store, frozen, stored, working)
         change.goingEntities = Set(resolution.droppedEntities.map(\.id))
         try body(change)
         try change.finish()
@@ -59,6 +46,34 @@ extension SchemaChange {
             try give(attribute, to: entity, transaction, isStaged: true)
         }
         // 6. What must hold.
+        try check(change, transaction, store, stored)
+    }
+
+    private func stageChange(
+        _ transaction: WriteTransaction,
+        _ store: RecordStore,
+        _ frozen: FrozenState,
+        _ stored: SchemaRecord,
+        _ working: SchemaRecord
+    ) throws -> StageChange {
+        let new = try RecordSchema(record: working, description: declared)
+        return StageChange(
+            old: try RecordSchema(record: stored),
+            new: new,
+            RecordTransaction(transaction, new, store, tracksUniqueness: false),
+            frozen,
+            leaving: resolution.clearedColumns,
+            control,
+            makeDefault: varyingDefault
+        )
+    }
+
+    private func check(
+        _ change: StageChange,
+        _ transaction: WriteTransaction,
+        _ store: RecordStore,
+        _ stored: SchemaRecord
+    ) throws {
         let checks = StageChecks(
             schema: try RecordSchema(record: resolution.record, description: declared),
             transaction,

@@ -18,6 +18,19 @@ enum Before {
         static let columns = Columns()
         @safe @exclusivity(unchecked) var storage: ObjectStorage
         init(storage: consuming ObjectStorage) { self.storage = storage }
+        var title: String {
+            get { storedValue(Self.columns.title, \.title) }
+            set { setStoredValue(newValue, Self.columns.title, \.title) }
+        }
+        var picture: Blob? {
+            get { storedValue(Self.columns.picture, \.picture) }
+            set { setStoredValue(newValue, Self.columns.picture, \.picture) }
+        }
+        var folder: Folder? {
+            get { storedValue(Self.columns.folder, \.folder) }
+            set { setStoredValue(newValue, Self.columns.folder, \.folder) }
+        }
+        var tags: ToMany<Tag> { storedValue(Self.columns.tags, \.tags) }
     }
 
     final class Tag: ManagedObject {
@@ -29,6 +42,10 @@ enum Before {
         static let columns = Columns()
         @safe @exclusivity(unchecked) var storage: ObjectStorage
         init(storage: consuming ObjectStorage) { self.storage = storage }
+        var name: String {
+            get { storedValue(Self.columns.name, \.name) }
+            set { setStoredValue(newValue, Self.columns.name, \.name) }
+        }
     }
 
     final class Folder: ManagedObject {
@@ -40,6 +57,10 @@ enum Before {
         static let columns = Columns()
         @safe @exclusivity(unchecked) var storage: ObjectStorage
         init(storage: consuming ObjectStorage) { self.storage = storage }
+        var name: String {
+            get { storedValue(Self.columns.name, \.name) }
+            set { setStoredValue(newValue, Self.columns.name, \.name) }
+        }
     }
 
     enum Schema: VersionedSchema {
@@ -157,3 +178,56 @@ func makeNotes(_ count: Int, at url: URL, options: ContainerOptions = ContainerO
 func pictureBytes(_ number: Int) -> Data {
     Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ number) })
 }
+
+/// Version 9 of another branch of the app: all that version 1 knows, and a color.
+enum LaterApp {
+    final class Note: ManagedObject {
+        static let entityName = "Note"
+        struct Columns: Sendable {
+            let title = Column<Note, String>("title", default: "")
+            let rank = Column<Note, String>("rank", default: "")
+            let number = Column<Note, Int>("number", default: 0)
+            let picture = Column<Note, Blob?>("picture")
+            let tags = ToManyColumn<Note, Tag>("tags", inverse: "notes")
+            let folder = ToOneColumn<Note, Folder>("folder", inverse: "notes")
+        }
+        static let columns = Columns()
+        @safe @exclusivity(unchecked) var storage: ObjectStorage
+        init(storage: consuming ObjectStorage) { self.storage = storage }
+    }
+
+    final class Tag: ManagedObject {
+        static let entityName = "Tag"
+        struct Columns: Sendable {
+            let name = Column<Tag, String>("name", default: "")
+            let notes = ToManyColumn<Tag, Note>("notes")
+        }
+        static let columns = Columns()
+        @safe @exclusivity(unchecked) var storage: ObjectStorage
+        init(storage: consuming ObjectStorage) { self.storage = storage }
+    }
+
+    final class Folder: ManagedObject {
+        static let entityName = "Folder"
+        struct Columns: Sendable {
+            let name = Column<Folder, String>("name", default: "")
+            let color = Column<Folder, String?>("color")
+            let notes = ToManyColumn<Folder, Note>("notes", deleteRule: .deny)
+        }
+        static let columns = Columns()
+        @safe @exclusivity(unchecked) var storage: ObjectStorage
+        init(storage: consuming ObjectStorage) { self.storage = storage }
+    }
+
+    enum Schema: VersionedSchema {
+        static let version = 9
+        static var entities: [any ManagedObject.Type] { [Note.self, Tag.self, Folder.self] }
+    }
+}
+
+@available(*, unavailable, message: "pass the id or a snapshot")
+extension LaterApp.Note: Sendable {}
+@available(*, unavailable, message: "pass the id or a snapshot")
+extension LaterApp.Tag: Sendable {}
+@available(*, unavailable, message: "pass the id or a snapshot")
+extension LaterApp.Folder: Sendable {}

@@ -76,8 +76,8 @@ final class Spill {
         counters.spills.add(1, ordering: .relaxed)
     }
 
-    /// Writes the large values and blobs of a transaction that are nowhere yet, and counts the blobs
-    /// that come. False: there were none.
+    /// Writes the large values and blobs of a transaction that are nowhere yet, and counts the
+    /// blobs that come. False: there were none.
     ///
     /// - Throws: `noSpace`, `ioFailed`, `blobMissing`: the transaction cannot go on.
     func place(valuesOf editor: StateEditor) throws(EngineError) -> Bool {
