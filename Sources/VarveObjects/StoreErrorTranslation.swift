@@ -82,8 +82,8 @@ extension StoreError {
         case .format: return all(.damaged, [], verify(store))
         case .schemaMismatch(let problems):
             return all(.schemaMismatch, problems, afterMismatch)
-        case .schemaTooNew:
-            return all(.schemaTooNew, [], "Update the app; the store is as it was.")
+        case .schemaTooNew(_, _, let lines): return all(.schemaTooNew, lines, tooNew)
+        case .stageFailed(_, let problems): return all(.migrationFailed, problems, afterStage)
         case .invalidSchema(let problems):
             return all(.invalidSchema, problems, "Correct the entities' declarations.")
         case .unknownEntity(let name):
@@ -112,6 +112,14 @@ extension StoreError {
     private static let afterMismatch =
         "Give what was renamed an originalName and new properties a default, and name what is to "
         + "go with its data in ContainerOptions.removing; the store is as it was."
+
+    private static let tooNew =
+        "Update the app; the store is as it was. Where the newer schema has all that this app "
+        + "knows, isReadOnly with readsNewerSchemas reads it until then."
+
+    private static let afterStage =
+        "Change the stage so that the details do not happen, and open again; the store is as it "
+        + "was. PersistentContainer.planMigration says what the stages do."
 
     private static func detail(
         _ violation: UniqueViolation,

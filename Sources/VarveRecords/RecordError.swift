@@ -35,8 +35,11 @@ public indirect enum RecordError: Error, Sendable {
     case format(FormatError)
     /// The store's schema differs from the app's in ways that cannot be bridged automatically.
     case schemaMismatch(problems: [String])
-    /// The store was written by an app with a later schema.
-    case schemaTooNew(stored: UInt32, known: UInt32)
+    /// The store was written by an app with a later schema; what that has and this one lacks, line
+    /// by line.
+    case schemaTooNew(stored: UInt32, known: UInt32, differences: [String] = [])
+    /// A stage of a migration failed, with what is in its way; the old schema stands.
+    case stageFailed(version: UInt32, problems: [String])
     /// The declared schema contradicts itself.
     case invalidSchema(problems: [String])
     /// No entity has this name or number.
@@ -86,8 +89,13 @@ extension RecordError: CustomStringConvertible {
         case .schemaMismatch(let problems):
             "the store's schema cannot be changed automatically to the app's: "
                 + problems.joined(separator: "; ")
-        case .schemaTooNew(let stored, let known):
+        case .schemaTooNew(let stored, let known, let differences):
             "the store has schema version \(stored), this app knows \(known): update the app"
+                + (differences.isEmpty
+                    ? "" : "; from this app to the store: " + differences.joined(separator: "; "))
+        case .stageFailed(let version, let problems):
+            "the stage to schema version \(version) cannot be completed: "
+                + problems.joined(separator: "; ")
         case .invalidSchema(let problems):
             "the declared schema is not valid: " + problems.joined(separator: "; ")
         case .unknownEntity(let name): "there is no entity \(name)"

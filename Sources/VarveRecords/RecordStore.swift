@@ -20,6 +20,10 @@ public struct RecordOptions: Sendable {
     public var unreferencedRowBytes: Int
     /// Whether a store with an older schema is changed automatically when it is opened.
     public var allowsMigration: Bool
+    /// Whether a store with a newer schema is opened for reading, where it can be read.
+    public var readsNewerSchemas = false
+    /// What tests of tests leave out.
+    package var plantedStageBugs: Set<PlantedStageBug> = []
     /// Names of entities (`Note`) and properties (`Note.subtitle`) that the declared schema lacks
     /// and whose data may go with them.
     public var removing: Set<String>
@@ -72,6 +76,8 @@ public final class RecordStore: Sendable {
     public let rowCache: RowCache
 
     let counters = RecordCounters()
+    /// How it was opened.
+    let options: RecordOptions
     private let delegate: StoreDelegate
     private let declared: SchemaDescription?
     private let schemas: Mutex<KnownSchemas>
@@ -97,6 +103,32 @@ public final class RecordStore: Sendable {
         let store = try RecordStore(location, declared, options)
         do throws(RecordError) {
             try store.fit(declared, options)
+        } catch {
+            try? store.engine.close()
+            throw error
+        }
+        return store
+    }
+
+    /// The same by stages: those that the store has not reached yet, in their order, then automatic
+    /// steps to `schema`. All of them are one commit, or none.
+    ///
+    /// - Parameter report: told how far it is; what it throws ends the migration.
+    ///
+    /// Throws what the other `open` throws, `stageFailed`, `invalidSchema` when the stages are in
+    /// no order, and what the stages' code and `report` throw. The store is as it was then.
+    public static func open(
+        _ location: StoreLocation,
+        schema: SchemaDescription,
+        stages: [RecordStage],
+        options: RecordOptions = RecordOptions(),
+        report: @escaping (RecordMigrationProgress) throws -> Void = { _ in }
+    ) throws -> RecordStore {
+        let declared = try schema.checked()
+        let store = try RecordStore(location, declared, options)
+        do {
+            let chain = MigrationChain(declared, stages, options)
+            try store.fit(chain, MigrationControl(report))
         } catch {
             try? store.engine.close()
             throw error
@@ -177,6 +209,7 @@ public final class RecordStore: Sendable {
         )
         delegate = StoreDelegate(rowCache)
         self.declared = declared
+        self.options = options
         schemas = Mutex(KnownSchemas())
         do throws(EngineError) { engine = try makeEngine(delegate) } catch {
             throw .engine(error)
@@ -185,26 +218,14 @@ public final class RecordStore: Sendable {
         rowCache.publish(engine.snapshot().number, changed: [], schemaChanged: true)
     }
 
-    /// Makes the store's schema the declared one.
+    /// Makes the store's schema the declared one by automatic steps.
     private func fit(_ declared: SchemaDescription, _ options: RecordOptions) throws(RecordError) {
-        let stored = try record(engine.snapshot().schema)
-        let resolution = try SchemaCatalog.resolve(declared, stored: stored)
-        if resolution.record == stored { return }
-        if case .readOnly = options.mode {
-            throw .schemaMismatch(
-                problems: ["the store is opened for reading only"]
-                    + resolution.steps.map(\.description)
-            )
-        }
-        if stored != nil, !options.allowsMigration {
-            throw .schemaMismatch(problems: resolution.steps.map(\.description))
-        }
-        try writeOwn(author: "schema") { transaction in
-            // Another process may have been faster.
-            let now = try record(transaction.schema)
-            let resolution = try SchemaCatalog.resolve(declared, stored: now)
-            if resolution.record == now { return }
-            try SchemaChange(resolution, now, declared, options).apply(to: transaction, counters)
+        do {
+            try fit(MigrationChain(declared, [], options), MigrationControl())
+        } catch let error as RecordError {
+            throw error
+        } catch {
+            preconditionFailure("an error of another layer: \(error)")
         }
     }
 
@@ -214,13 +235,22 @@ public final class RecordStore: Sendable {
         _ body: (WriteTransaction) throws -> Void
     ) throws(RecordError) {
         do {
-            _ = try engine.write(author: author, body)
+            try writeAny(author: author, body)
         } catch let error as RecordError {
             throw error
-        } catch let error as EngineError {
-            throw .engine(error)
         } catch {
             preconditionFailure("an error of another layer: \(error)")
+        }
+    }
+
+    /// The same where the app's code may throw errors of its own.
+    func writeAny(author: String, _ body: (WriteTransaction) throws -> Void) throws {
+        do {
+            _ = try engine.write(author: author, body)
+        } catch let error as EngineError {
+            throw RecordError.engine(error)
+        } catch let error as FormatError {
+            throw RecordError.format(error)
         }
     }
 
@@ -302,9 +332,7 @@ public final class RecordStore: Sendable {
     ) throws -> (result: R, commit: CommitNumber?) {
         try engine.write(author: author, durability: durability) { storage in
             let schema = try self.schema(storage.schema)
-            if let declared, schema.version > declared.version {
-                throw RecordError.schemaTooNew(stored: schema.version, known: declared.version)
-            }
+            try checkVersion(schema)
             let transaction = RecordTransaction(storage, schema, self)
             let result = try body(transaction)
             try transaction.finish()
@@ -314,6 +342,18 @@ public final class RecordStore: Sendable {
 
     /// Joins the line for the writer, as a task: see `WriterPlace`.
     public func reserveWriter() -> WriterPlace { WriterPlace(engine) }
+
+    /// Another process may have changed the schema, forward or back.
+    private func checkVersion(_ schema: RecordSchema) throws(RecordError) {
+        guard let declared, schema.version != declared.version else { return }
+        if schema.version > declared.version {
+            throw .schemaTooNew(stored: schema.version, known: declared.version)
+        }
+        throw .schemaMismatch(problems: [
+            "the store was taken back to schema version \(schema.version) while this app, of"
+                + " version \(declared.version), had it open: open it again"
+        ])
+    }
 
     /// Hands out object IDs; they are never handed out again.
     /// - Returns: the first of `count` consecutive IDs.

@@ -37,7 +37,16 @@ public final class RecordTransaction {
     /// Memory for the next row.
     private var rowBytes: [UInt8] = []
 
-    init(_ storage: WriteTransaction, _ schema: RecordSchema, _ store: RecordStore) {
+    /// False: whoever made it looks at whole indexes in the end.
+    private let tracksUniqueness: Bool
+
+    init(
+        _ storage: WriteTransaction,
+        _ schema: RecordSchema,
+        _ store: RecordStore,
+        tracksUniqueness: Bool = true
+    ) {
+        self.tracksUniqueness = tracksUniqueness
         self.storage = storage
         self.schema = schema
         self.store = store
@@ -139,7 +148,7 @@ public final class RecordTransaction {
         try reader.engine { () throws(EngineError) in
             try storage.insert(entity.id, id, row: bytes, facts: facts)
         }
-        if entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
+        if tracksUniqueness, entity.hasUniqueIndex { touched[entity.id, default: []].insert(id) }
     }
 
     private func set(
@@ -183,7 +192,7 @@ public final class RecordTransaction {
         try reader.engine { () throws(EngineError) in
             try storage.update(entity.id, id, patch: patch)
         }
-        guard entity.hasUniqueIndex else { return }
+        guard tracksUniqueness, entity.hasUniqueIndex else { return }
         for index in entity.indexes where index.uniqueness != nil {
             for term in index.terms where row.isSet(term.column) {
                 touched[entity.id, default: []].insert(id)

@@ -18,8 +18,15 @@ extension PersistentContainer {
         on disk: SimulatedDisk,
         name: String = "test",
         schema: any VersionedSchema.Type,
+        migrations: (any MigrationPlan.Type)? = nil,
         options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
-        try openNow(disk.location(name), place: name, schema: schema, options: options)
+        try openNow(
+            disk.location(name),
+            place: name,
+            schema: schema,
+            migrations: migrations,
+            options: options
+        )
     }
 }

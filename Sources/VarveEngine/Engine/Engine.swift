@@ -319,7 +319,8 @@ public final class Engine: Sendable {
             spill: spill,
             objectIDs: objectIDs,
             options: options,
-            delegate: delegate
+            delegate: delegate,
+            takeStamp: { [pastStates] in pastStates.takeStamp() }
         )
     }
 

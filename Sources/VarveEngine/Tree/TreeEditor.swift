@@ -60,6 +60,18 @@ final class TreeEditor {
         countChanged(-changed)
     }
 
+    /// Everything is another root's from now on.
+    func replace(_ root: TreeRoot) {
+        removeAll()
+        self.root = root
+    }
+
+    /// Its nodes are no longer the transaction's to change, and count no longer.
+    func retire() {
+        forgetWays()
+        countChanged(-changed)
+    }
+
     private func forgetWays() {
         tail = []
         lastRow = []

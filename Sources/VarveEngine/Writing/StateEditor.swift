@@ -11,8 +11,10 @@ internal import VarveFormat
 
 final class StateEditor {
     private(set) var base: StoreState
+    /// What the transaction began on; `base` moves with `freeze`.
+    private let origin: StoreState
     private(set) var number: CommitNumber
-    private let stamp: UInt64
+    private var stamp: UInt64
     private let loader: NodeCache
     private let splitWeight: Int
     private let innerWeight: Int
@@ -77,6 +79,7 @@ final class StateEditor {
         appendedNodesMax = (spill?.options.appendedBytesMax ?? .max) / splitWeight
         changedNodesMax = (spill?.options.changedBytesMax ?? .max) / splitWeight
         self.base = base
+        origin = base
         self.number = number
         self.stamp = stamp
         deriver = base.deriver
@@ -110,6 +113,24 @@ final class StateEditor {
     }
 
     func baseTree(_ id: TreeID) -> Tree { base.tree(id, loader) }
+
+    /// A tree as the transaction found it.
+    func originTree(_ id: TreeID) -> Tree { origin.tree(id, loader) }
+
+    /// Puts everything in place and keeps it as a state that never changes: what comes later copies
+    /// the nodes of now. Values that are nowhere yet have to be placed before.
+    ///
+    /// - Parameter next: a stamp that no node has.
+    func freeze(next: UInt64) throws(EngineError) -> StoreState {
+        precondition(pendingValues.isEmpty, "a frozen state finds its values in the file")
+        let state = try finished()
+        for editor in editors.values { editor.retire() }
+        editors = [:]
+        lastRows = nil
+        base = state
+        stamp = next
+        return state
+    }
 
     /// To be used at once: index entries that come later may wait.
     func editor(_ id: TreeID) throws(EngineError) -> TreeEditor {
@@ -180,6 +201,15 @@ final class StateEditor {
             }
         }
         return list.sorted { $0.digest < $1.digest }
+    }
+
+    /// Counts those references of new blobs that are there by now; what comes later is added then.
+    /// Blobs that go wait for the end: another row may take them.
+    func countBlobsNow(_ places: [BlobReference: BlobEntry.Place]) throws(EngineError) {
+        let rest = blobChanges.filter { places[$0.key] == nil }
+        blobChanges = blobChanges.filter { places[$0.key] != nil }
+        try applyDeferredBlobs(places: places)
+        blobChanges = rest
     }
 
     /// Brings the reference counts of blobs up to date. `places` knows the new ones.
@@ -462,21 +492,5 @@ final class StateEditor {
             try RowCoding.blobReferences(in: row)
         }
         for reference in references { blobChanges[reference, default: 0] += change }
-    }
-}
-
-/// Reading values that left their rows.
-enum LargeValues {
-    static func read(
-        _ key: [UInt8],
-        in tree: Tree,
-        _ readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
-    ) throws(EngineError) -> [UInt8] {
-        guard let bytes = try tree.value(key) else {
-            throw .damaged("a row names a large value that the store does not have")
-        }
-        return try readPlace(
-            decoded { () throws(FormatError) in try ValuePlace(decoding: bytes) }
-        )
     }
 }

@@ -12,15 +12,17 @@ public import VarveFormat
 /// Changes that become one commit, or nothing.
 public final class WriteTransaction {
     let editor: StateEditor
-    private let loader: NodeCache
+    let loader: NodeCache
     /// Holds the log while `Engine.write` lets the transaction change things.
     let spill: Spill
     private let options: EngineOptions
     private let delegate: any EngineDelegate
     private(set) var operations = ByteWriter()
-    private(set) var operationCount: UInt64 = 0
+    var operationCount: UInt64 = 0
     /// True when the changes cannot or should not be written as DELTA.
-    private(set) var needsTree = false
+    var needsTree = false
+    /// Stamps that no node has.
+    let takeStamp: () -> UInt64
     private(set) var schemaChanged = false
     /// Whether nothing but rows that go: such a commit gives space back.
     var onlyDeletes: Bool {
@@ -32,14 +34,14 @@ public final class WriteTransaction {
     /// The first error of a change.
     private(set) var failure: EngineError?
     private let objectIDs: ObjectIDs
-    private var changes: [EntityID: EntityChanges] = [:]
+    var changes: [EntityID: EntityChanges] = [:]
     /// Changes of rows that are not in their tree yet.
     private var waiting = WaitingRows()
     /// The change that was put in place last, and whether all came in the order of objects.
     private var lastSettled: (entity: EntityID, object: ObjectID)?
     private var rowsAscend = true
 
-    private struct EntityChanges {
+    struct EntityChanges {
         var inserted = ObjectIDCollector()
         var updated = ObjectIDCollector()
         var deleted = ObjectIDCollector()
@@ -51,8 +53,10 @@ public final class WriteTransaction {
         spill: Spill,
         objectIDs: ObjectIDs,
         options: EngineOptions,
-        delegate: any EngineDelegate
+        delegate: any EngineDelegate,
+        takeStamp: @escaping () -> UInt64
     ) {
+        self.takeStamp = takeStamp
         self.objectIDs = objectIDs
         self.spill = spill
         self.editor = editor
@@ -355,13 +359,24 @@ public final class WriteTransaction {
 
     /// Derives the entries of some indexes of an entity anew from its rows.
     ///
+    /// - Parameter afterRows: told how many rows were read, now and then; when it says false, the
+    ///   transaction fails with `cancelled`.
     /// - Complexity: O(n log n); sorts some megabytes of new keys at a time.
-    public func rebuildIndexes(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
-        try change { () throws(EngineError) in try rebuild(indexes, of: entity) }
+    public func rebuildIndexes(
+        _ indexes: [TreeID],
+        of entity: EntityID,
+        afterRows: (Int) -> Bool = { _ in true }
+    ) throws(EngineError) {
+        try change { () throws(EngineError) in try rebuild(indexes, of: entity, afterRows) }
     }
 
-    private func rebuild(_ indexes: [TreeID], of entity: EntityID) throws(EngineError) {
+    private func rebuild(
+        _ indexes: [TreeID],
+        of entity: EntityID,
+        _ afterRows: (Int) -> Bool
+    ) throws(EngineError) {
         needsTree = true
+        var count = 0
         for index in indexes { try editor.editor(index).removeAll() }
         var rows = try cursor(try editor.rowTree(entity))
         var hasRow = try rows.first()
@@ -371,6 +386,10 @@ public final class WriteTransaction {
             let full = try editor.derivableRow(entity, object, row.bytes)
             try editor.addEntries(entity, object, full, of: indexes)
             hasRow = try rows.next()
+            count += 1
+            if count % 1_024 == 0 || !hasRow, !afterRows(count) {
+                throw EngineError(.cancelled, "the change of the schema was cancelled")
+            }
         }
     }
 
@@ -402,7 +421,7 @@ public final class WriteTransaction {
         }
     }
 
-    private func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
+    func change(_ body: () throws(EngineError) -> Void) throws(EngineError) {
         if let failure { throw failure }
         do throws(EngineError) {
             try applyDeferredRows()
@@ -447,47 +466,6 @@ public final class WriteTransaction {
             needsTree = true
             operations = ByteWriter()
         }
-    }
-
-    /// Each changed object once: what a reader of the commit before must forget.
-    func changedObjects() throws(EngineError) -> [ChangedObjects] {
-        var lists: [ChangedObjects] = []
-        for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
-            var change = change
-            var inserted = change.inserted.finish()
-            var deleted = change.deleted.finish()
-            var updated = change.updated.finish().subtracting(inserted).subtracting(deleted)
-            // What was both inserted and deleted here: only before and after count.
-            let both = inserted.intersection(deleted)
-            if !both.isEmpty {
-                var kinds: [RowChangeKind: ObjectIDCollector] = [:]
-                let tree = try editor.rowTree(entity)
-                let (old, new) = (editor.baseTree(tree), try editor.tree(tree))
-                for object in both {
-                    let kind: RowChangeKind
-                    switch (try old.row(object) != nil, try new.row(object) != nil) {
-                    case (false, false): continue
-                    case (false, true): kind = .inserted
-                    case (true, true): kind = .updated
-                    case (true, false): kind = .deleted
-                    }
-                    kinds[kind, default: ObjectIDCollector()].add(object)
-                }
-                func found(_ kind: RowChangeKind) -> ObjectIDSet {
-                    kinds[kind]?.finish() ?? ObjectIDSet()
-                }
-                inserted = inserted.subtracting(both).union(found(.inserted))
-                updated = updated.union(found(.updated))
-                deleted = deleted.subtracting(both).union(found(.deleted))
-            }
-            let parts: [(RowChangeKind, ObjectIDSet)] = [
-                (.inserted, inserted), (.updated, updated), (.deleted, deleted),
-            ]
-            for (kind, objects) in parts where !objects.isEmpty {
-                lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
-            }
-        }
-        return lists
     }
 
     /// What an app hands over and does not fit the format is its mistake.

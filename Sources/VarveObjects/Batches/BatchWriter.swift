@@ -19,6 +19,8 @@ final class BatchWriter<Entity: ManagedObject> {
     var pending = BatchResult()
     /// Blobs that the rows of the commit under way name.
     private var blobs: [Blob] = []
+    /// False: whoever writes rows with it keeps them.
+    var keepsBlobs = true
     private var freeID = ObjectID(0)
     private var freeIDs = 0
     private var idsTaken = 64
@@ -123,7 +125,7 @@ final class BatchWriter<Entity: ManagedObject> {
             row.old = try transaction.row(model.record.id, existing)
             return try update(&row, transaction)
         }
-        if !row.blobs.isEmpty { blobs += row.blobs }
+        if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
         row.derive()
@@ -150,7 +152,7 @@ final class BatchWriter<Entity: ManagedObject> {
             if isLinked { pending.updated += 1 } else { pending.skipped += 1 }
             return
         }
-        if !row.blobs.isEmpty { blobs += row.blobs }
+        if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         if validates || !model.rules.isEmpty { try validate(&row, isNew: false) }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.update(&row.record, row.object)
@@ -346,47 +348,5 @@ final class BatchWriter<Entity: ManagedObject> {
             context.refusals.removeSubrange(refused...)
             throw error
         }
-    }
-}
-
-/// Two to-one relationships that are each other's inverse.
-struct OneToOne {
-    let near: EntityID
-    let nearColumn: ColumnID
-    let far: EntityID
-    let farColumn: ColumnID
-
-    init(near: EntityID, _ nearColumn: ColumnID, far: EntityID, _ farColumn: ColumnID) {
-        self.near = near
-        self.nearColumn = nearColumn
-        self.far = far
-        self.farColumn = farColumn
-    }
-}
-
-extension RecordTransaction {
-    /// Makes the far sides of a one-to-one relationship agree with what the near object `id` is
-    /// about to lead to. The near row itself is the caller's.
-    func relate(
-        _ pair: OneToOne,
-        _ id: ObjectID,
-        to target: ObjectID?,
-        _ updated: inout Int
-    ) throws(RecordError) {
-        if let old = try row(pair.near, id)?.reference(pair.nearColumn), old != target,
-            try row(pair.far, old)?.reference(pair.farColumn) == id
-        {
-            try update(pair.far, old, [ColumnValue(pair.farColumn, .null)])
-            updated += 1
-        }
-        guard let target, let row = try row(pair.far, target) else { return }
-        let previous = try row.reference(pair.farColumn)
-        if previous == id { return }
-        if let previous, try self.row(pair.near, previous)?.reference(pair.nearColumn) == target {
-            try update(pair.near, previous, [ColumnValue(pair.nearColumn, .null)])
-            updated += 1
-        }
-        try update(pair.far, target, [ColumnValue(pair.farColumn, .reference(id))])
-        updated += 1
     }
 }

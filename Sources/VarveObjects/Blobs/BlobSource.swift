@@ -15,6 +15,8 @@ struct BlobSource: Sendable {
         case pending(PendingBlob)
         /// Values of an earlier commit: it is looked for when bytes are read, and held only then.
         case past(CommitNumber)
+        /// What a stage of a migration began with.
+        case frozen(FrozenState)
         /// No commit can be read, as in a closed container.
         case nothing
     }
@@ -36,7 +38,7 @@ struct BlobSource: Sendable {
         case .snapshot(let snapshot): snapshot.storage
         case .past(let commit):
             try container.store.engine.snapshot(at: commit, for: PinOwner(.blob))
-        case .pending, .nothing: nil
+        case .pending, .frozen, .nothing: nil
         }
     }
 
@@ -47,6 +49,7 @@ struct BlobSource: Sendable {
             switch keeper {
             case .snapshot, .past: reader = try storage()?.blob(reference)
             case .pending(let pending): reader = try pending.open()
+            case .frozen(let state): reader = try state.blob(reference)
             case .nothing: reader = nil
             }
         } catch {
@@ -121,7 +124,7 @@ extension ManagedObjectContext {
         }
         switch source.keeper {
         case .pending: pendingBlobs[blob.reference] = blob
-        case .nothing: break
+        case .nothing, .frozen: break
         case .snapshot, .past:
             do throws(EngineError) {
                 guard let pending = try source.storage()?.adopt(blob.reference) else { break }

@@ -1,6 +1,7 @@
 // Settings of a container.
 
 package import VarveEngine
+
 @_exported public import enum VarveBase.Retention
 
 /// How a container opens its store and uses memory.
@@ -16,6 +17,13 @@ public struct ContainerOptions: Sendable {
     public var createIfMissing: Bool
     /// Whether the store is brought to the app's schema by automatic steps.
     public var allowsMigration: Bool
+    /// Told now and then how far a migration is, on the thread that does it. It must be short.
+    public var onMigrationProgress: (@Sendable (MigrationProgress) -> Void)?
+    /// Whether a store of a newer schema is opened though, if `isReadOnly` is set too and the
+    /// newer schema still has every entity, attribute and relationship of the app's, under the same
+    /// name and with the same type. What else it has is not seen. Otherwise opening throws
+    /// `schemaTooNew`.
+    public var readsNewerSchemas = false
     /// Entities (`Note`), attributes and relationships (`Note.subtitle`) that the app's schema has
     /// no longer and whose data may go with them. Opening is refused with `schemaMismatch`, and
     /// nothing is written, when the schema lacks one that has data and is not named here. Names

@@ -9,7 +9,7 @@ public import Foundation
 import Synchronization
 import VarveBase
 package import VarveEngine
-import VarveRecords
+package import VarveRecords
 
 /// An open store. Opens contexts and runs background work; shared by the whole app.
 public final class PersistentContainer: Sendable {
@@ -34,7 +34,7 @@ public final class PersistentContainer: Sendable {
     private let liveIsScheduled = Atomic<Bool>(false)
     @MainActor private var storedViewContext: ManagedObjectContext?
 
-    private init(
+    init(
         store: RecordStore,
         schema: SchemaModel,
         place: String,
@@ -58,43 +58,49 @@ public final class PersistentContainer: Sendable {
 
     /// Opens the store at `url`, makes it if it does not exist, and brings it to the app's schema.
     ///
+    /// A migration is one commit: whatever ends it, the store then has the old schema and all of
+    /// its data. It is ended by cancelling the task that opens.
+    ///
     /// - Parameters:
     ///   - url: the store file; the end ".varve" is added to a name without it. Its folder must
     ///     exist; a blob folder and a lock file are made beside it.
     ///   - schema: the app's entities.
+    ///   - migrations: the stages from older schemas to this one. Nil: automatic steps alone.
     ///   - options: how the store is opened, and how memory is used.
     /// - Throws: `StoreError` with `notAStore`, `formatTooNew`, `damaged`, `busy`, `missingFolder`,
-    ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `ioFailed`,
-    ///   `diskFull`.
+    ///   `permissionDenied`, `schemaMismatch`, `schemaTooNew`, `invalidSchema`, `notUnique`,
+    ///   `migrationFailed`, `ioFailed`, `diskFull`; what the code of a stage throws;
+    ///   `CancellationError` when the task was cancelled before the migration ended.
     public static func open(
         at url: URL,
         schema: any VersionedSchema.Type,
+        migrations: (any MigrationPlan.Type)? = nil,
         options: ContainerOptions = ContainerOptions()
     ) async throws -> PersistentContainer {
-        let description = try EntityDeclaration.describe(schema)
-        let types = schema.entities
-        return try await onThread {
-            try make(
-                try location(of: url),
-                place: url.path,
-                description,
-                types,
-                options
-            )
+        let wanted = try WantedSchema(schema, migrations)
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await onThread {
+                try make(try location(of: url), place: url.path, wanted, options, cancellation)
+            }
+        } onCancel: {
+            cancellation.cancel()
         }
     }
 
     /// Opens the store at `url` and waits for it: for tools that have nothing else to do.
+    ///
+    /// - Throws: as `open`.
     public static func openNow(
         at url: URL,
         schema: any VersionedSchema.Type,
+        migrations: (any MigrationPlan.Type)? = nil,
         options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
         try make(
             try location(of: url),
             place: url.path,
-            try EntityDeclaration.describe(schema),
-            schema.entities,
+            try WantedSchema(schema, migrations),
             options
         )
     }
@@ -104,13 +110,7 @@ public final class PersistentContainer: Sendable {
         schema: any VersionedSchema.Type,
         options: ContainerOptions = ContainerOptions()
     ) throws -> PersistentContainer {
-        try make(
-            .memory,
-            place: "memory",
-            try EntityDeclaration.describe(schema),
-            schema.entities,
-            options
-        )
+        try make(.memory, place: "memory", try WantedSchema(schema, nil), options)
     }
 
     /// Opens or makes a store wherever it lies: `VarveTesting` has disks that fail.
@@ -118,15 +118,21 @@ public final class PersistentContainer: Sendable {
         _ location: StoreLocation,
         place: String,
         schema: any VersionedSchema.Type,
+        migrations: (any MigrationPlan.Type)? = nil,
         options: ContainerOptions
     ) throws -> PersistentContainer {
-        try make(
-            location,
-            place: place,
-            try EntityDeclaration.describe(schema),
-            schema.entities,
-            options
-        )
+        try make(location, place: place, try WantedSchema(schema, migrations), options)
+    }
+
+    /// Opens a store by a schema that no class describes: tests make up schemas and stages.
+    package static func openNow(
+        _ location: StoreLocation,
+        place: String,
+        description: SchemaDescription,
+        stages: [MigrationStage],
+        options: ContainerOptions = ContainerOptions()
+    ) throws -> PersistentContainer {
+        try make(location, place: place, WantedSchema(description, stages), options)
     }
 
     /// Whether this container shows the store as it was when it was opened and hears of no later
@@ -138,32 +144,24 @@ public final class PersistentContainer: Sendable {
     private static func make(
         _ location: StoreLocation,
         place: String,
-        _ description: SchemaDescription,
-        _ types: [any ManagedObject.Type],
-        _ options: ContainerOptions
+        _ wanted: WantedSchema,
+        _ options: ContainerOptions,
+        _ cancellation: Cancellation = Cancellation()
     ) throws -> PersistentContainer {
-        var records = RecordOptions()
-        records.unreferencedRowBytes = options.unreferencedRowBytes
-        records.mode =
-            options.isReadOnly
-            ? .readOnly : options.createIfMissing ? .createIfMissing : .existing
-        records.allowsMigration = options.allowsMigration
-        records.removing = options.removing
-        records.varyingDefault = { entity, attribute in
-            EntityDeclaration.varyingDefault(entity, attribute, in: types)
-        }
-        records.engine.nodeCacheBytes = options.nodeCacheBytes
-        records.engine.allowsForeignWriters = options.allowsForeignWriters
-        records.engine.rights = try options.rights(place)
-        records.engine.compacted = compactionTrace(options.trace)
-        records.engine.retention = options.retention
-        records.engine.compactsAutomatically = options.compactsAutomatically
-        if let turn = options.turnMilliseconds { records.engine.turnMilliseconds = turn }
-        options.adjustingEngine?(&records.engine)
+        let types = wanted.types
+        let records = try options.records(place, types)
         let store: RecordStore
-        do throws(RecordError) {
-            store = try RecordStore.open(location, schema: description, options: records)
-        } catch {
+        do {
+            store = try RecordStore.open(
+                location,
+                schema: wanted.description,
+                stages: try wanted.recordStages(place, options),
+                options: records
+            ) { progress in
+                try cancellation.check()
+                options.onMigrationProgress?(MigrationProgress(progress))
+            }
+        } catch let error as RecordError {
             throw StoreError.translating(error, store: place, isOpening: true)
         }
         do {

@@ -108,10 +108,17 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsWhatDangles
     case redoCascadesFurther
     case branchForgetsValues
+    case stageReadsWhatItWrites
+    case stageChecksNoConstraint
+    case stageForgetsInverses
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
         .historyForgetsDeletions, .pastMovesOn, .revertForgetsLinks,
+    ]
+    /// Those that the fuzzer of migrations finds.
+    package static let ofMigration: [PlantedObjectBug] = [
+        .stageReadsWhatItWrites, .stageChecksNoConstraint, .stageForgetsInverses,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

@@ -88,7 +88,8 @@ extension RecordReader {
     func violations(
         _ entity: RecordEntity,
         _ ids: some Sequence<ObjectID>,
-        only trees: [TreeID]? = nil
+        only trees: [TreeID]? = nil,
+        upTo limit: Int = .max
     ) throws(RecordError) -> [UniqueViolation] {
         var result: [UniqueViolation] = []
         for index in entity.indexes {
@@ -97,6 +98,7 @@ extension RecordReader {
             }
             var reported: Set<ObjectID> = []
             for id in ids where !reported.contains(id) {
+                if result.count >= limit { return result }
                 guard let row = try row(entity.id, id) else { continue }
                 let others = try sharing(index, entity, row, excluding: id)
                 if others.isEmpty { continue }

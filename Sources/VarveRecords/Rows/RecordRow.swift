@@ -48,6 +48,9 @@ public struct RecordRow: ~Copyable {
         encoder.setNull(Int(column.rawValue))
     }
 
+    /// Takes what a row stores of a column out of it: its default applies.
+    mutating func setAbsent(_ column: ColumnID) { encoder.setAbsent(Int(column.rawValue)) }
+
     /// Sets a boolean.
     @inlinable public mutating func set(_ column: ColumnID, bool value: Bool) {
         encoder.set(Int(column.rawValue), bool: value)
@@ -137,8 +140,8 @@ public struct RecordRow: ~Copyable {
 struct ColumnCheck: Sendable {
     private var bits: UInt64
 
-    /// A column that was dropped: nothing.
-    static let nothing = ColumnCheck(bits: 0)
+    /// A column that was dropped: nothing, so that it can be emptied and not be set.
+    static let nothing = ColumnCheck(bits: 1 << RowTag.absent)
 
     private static let textBit: UInt64 = 40
     private static let dataBit: UInt64 = 41

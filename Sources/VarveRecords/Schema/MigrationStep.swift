@@ -1,6 +1,6 @@
-// One automatic change of a store's schema, as a value to show before it is done.
+// One change of a store's schema, as a value to show before it is done.
 
-/// One automatic change of a store's schema.
+/// One change of a store's schema.
 public struct MigrationStep: Hashable, Sendable, CustomStringConvertible {
     /// What is done.
     public enum Kind: String, Hashable, Sendable {
@@ -11,6 +11,7 @@ public struct MigrationStep: Hashable, Sendable, CustomStringConvertible {
         case addAttribute = "add attribute"
         case renameAttribute = "rename attribute"
         case changeAttribute = "change attribute"
+        case convertAttribute = "convert attribute"
         case dropAttribute = "drop attribute and its values"
         case addRelationship = "add relationship"
         case renameRelationship = "rename relationship"
@@ -18,6 +19,13 @@ public struct MigrationStep: Hashable, Sendable, CustomStringConvertible {
         case dropRelationship = "drop relationship and its links"
         case buildIndex = "build index"
         case dropIndex = "drop index"
+    }
+
+    /// Joins the parts of a step.
+    package init(kind: Kind, entity: String, detail: String) {
+        self.kind = kind
+        self.entity = entity
+        self.detail = detail
     }
 
     /// What is done.

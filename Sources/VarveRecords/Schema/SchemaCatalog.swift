@@ -31,35 +31,53 @@ struct SchemaResolution {
     var emptyOnly: [EntityID: [String]] = [:]
     /// Indexes that became unique.
     var uniqueIndexes: [EntityID: [TreeID]] = [:]
+    /// Attributes that a stage's code gives another type: as they were.
+    var converted: [EntityID: [SchemaRecord.Attribute]] = [:]
 }
 
 /// Resolves a declared schema against the stored one.
 struct SchemaCatalog {
-    private let description: SchemaDescription
+    let description: SchemaDescription
     private let stored: SchemaRecord?
+    /// Whether code of the app moves data between the two: then types and links may change, and a
+    /// value may be missing until that has run.
+    let isStaged: Bool
     var result: SchemaResolution
-    private var problems: [String] = []
-    private var ids: [String: EntityID] = [:]
+    var problems: [String] = []
+    var ids: [String: EntityID] = [:]
     private(set) var old: [EntityID: SchemaRecord.Entity] = [:]
     private var renamedRelationships: [EntityID: [String: String]] = [:]
 
     /// The resolution of a checked declaration. `record == stored` when nothing changes.
     ///
+    /// - Parameter isStaged: whether code of a stage runs between the two.
+    ///
     /// Throws `schemaMismatch` with everything that cannot be done automatically, `schemaTooNew`.
     static func resolve(
         _ description: SchemaDescription,
-        stored: SchemaRecord?
+        stored: SchemaRecord?,
+        isStaged: Bool = false
     ) throws(RecordError) -> SchemaResolution {
         if let stored, stored.version > description.version {
-            throw .schemaTooNew(stored: stored.version, known: description.version)
+            throw .schemaTooNew(
+                stored: stored.version,
+                known: description.version,
+                differences: SchemaDifference(from: description, to: SchemaDescription(stored))
+                    .boundedLines
+            )
         }
-        var catalog = SchemaCatalog(description: description, stored: stored)
+        var catalog = SchemaCatalog(
+            description: description,
+            stored: stored,
+            isStaged: isStaged
+        )
         return try catalog.run()
     }
 
-    private init(description: SchemaDescription, stored: SchemaRecord?) {
+    private init(description: SchemaDescription, stored: SchemaRecord?, isStaged: Bool) {
         self.description = description
         self.stored = stored
+        self.isStaged = isStaged
         result = SchemaResolution(record: stored ?? SchemaRecord(version: description.version))
         for entity in stored?.entities ?? [] { old[entity.id] = entity }
     }
@@ -170,7 +188,9 @@ struct SchemaCatalog {
                 let match = known.lazy.compactMap { name in
                     rest.firstIndex { $0.name == name }
                 }.first
-                if let match {
+                if let match, catalog.isConverted(rest[match], attribute) {
+                    attributes.append(catalog.converted(rest[match], to: attribute, &entity))
+                } else if let match {
                     attributes.append(
                         catalog.changed(rest.remove(at: match), to: attribute, of: entity)
                     )
@@ -178,22 +198,53 @@ struct SchemaCatalog {
                     attributes.append(catalog.added(attribute, to: &entity))
                 }
             }
+            let converted = catalog.result.converted[entity.id] ?? []
             for attribute in rest {
-                catalog.step(.dropAttribute, entity.name, attribute.name)
+                if !converted.contains(where: { $0.column == attribute.column }) {
+                    catalog.step(.dropAttribute, entity.name, attribute.name)
+                }
                 catalog.result.clearedColumns[entity.id, default: []].append(attribute.column)
             }
             entity.attributes = attributes
         }
     }
 
+    /// Whether a stage's code turns the values of one into those of the other.
+    private func isConverted(
+        _ stored: SchemaRecord.Attribute,
+        _ declared: AttributeDescription
+    ) -> Bool {
+        guard isStaged, stored.typeCode != declared.type.rawValue else { return false }
+        return AttributeType(rawValue: stored.typeCode)?.widens(to: declared.type) != true
+    }
+
+    /// A new column under the name, or a newer name, of one that goes.
+    private mutating func converted(
+        _ stored: SchemaRecord.Attribute,
+        to declared: AttributeDescription,
+        _ entity: inout SchemaRecord.Entity
+    ) -> SchemaRecord.Attribute {
+        result.converted[entity.id, default: []].append(stored)
+        let type = AttributeType(rawValue: stored.typeCode)
+        let name =
+            stored.name == declared.name ? stored.name : "\(stored.name) -> \(declared.name)"
+        step(
+            .convertAttribute,
+            entity.name,
+            "\(name): \(type.map(\.description) ?? "type \(stored.typeCode)") -> \(declared.type)"
+        )
+        return added(declared, to: &entity, isNew: false)
+    }
+
     private mutating func added(
         _ declared: AttributeDescription,
-        to entity: inout SchemaRecord.Entity
+        to entity: inout SchemaRecord.Entity,
+        isNew: Bool = true
     ) -> SchemaRecord.Attribute {
         let column = takeColumn(&entity)
         if old[entity.id] != nil {
-            step(.addAttribute, entity.name, declared.name)
-            if !declared.isOptional, declared.defaultValue == .null {
+            if isNew { step(.addAttribute, entity.name, declared.name) }
+            if !isStaged, !declared.isOptional, declared.defaultValue == .null {
                 result.emptyOnly[entity.id, default: []].append(declared.name)
             }
         }
@@ -207,7 +258,7 @@ struct SchemaCatalog {
         )
     }
 
-    private mutating func takeColumn(_ entity: inout SchemaRecord.Entity) -> ColumnID {
+    mutating func takeColumn(_ entity: inout SchemaRecord.Entity) -> ColumnID {
         let column = ColumnID(entity.nextColumn)
         if Int(entity.nextColumn) >= RowCoding.columnsMax {
             let problem = "\(entity.name) has used up its \(RowCoding.columnsMax) columns"
@@ -239,9 +290,10 @@ struct SchemaCatalog {
             } else {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
-                    "\(label) is \(name) in the store and \(declared.type) in the app;"
-                        + " declare both, the old one as it was and the new one under a new"
-                        + " name, copy the values in the app, and leave the old one out later"
+                    "\(label) is \(name) in the store and \(declared.type) in the app:"
+                        + " convert it in a custom stage of a MigrationPlan, or declare both, the"
+                        + " old one as it was and the new one under a new name, copy the values"
+                        + " in the app, and leave the old one out later"
                 )
             }
         }
@@ -260,230 +312,5 @@ struct SchemaCatalog {
             attribute.externalLimit = declared.externalLimit
         }
         return attribute
-    }
-
-    // MARK: Relationships
-
-    private enum LinkKind { case column, inverse, rows }
-
-    private func kind(_ relationship: RelationshipDescription) -> LinkKind {
-        if !relationship.isToMany { return .column }
-        if relationship.isOrdered { return .rows }
-        guard let back = inverse(of: relationship) else { return .rows }
-        return back.isToMany ? .rows : .inverse
-    }
-
-    private func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
-        let target = description.entities.first { $0.name == relationship.target }
-        return target?.relationships.first { $0.name == relationship.inverse }
-    }
-
-    private mutating func matchRelationships(_ declared: EntityDescription) {
-        change(declared.name) { catalog, entity in
-            var rest = entity.relationships
-            var relationships: [SchemaRecord.Relationship] = []
-            let names = Set(declared.relationships.map(\.name))
-            for relationship in declared.relationships {
-                let known =
-                    [relationship.name] + relationship.originalNames.filter { !names.contains($0) }
-                let match = known.lazy.compactMap { name in
-                    rest.firstIndex { $0.name == name }
-                }.first
-                let before = match.map { rest.remove(at: $0) }
-                relationships.append(catalog.relationship(relationship, before, &entity))
-            }
-            for relationship in rest {
-                catalog.step(.dropRelationship, entity.name, relationship.name)
-            }
-            entity.relationships = relationships
-        }
-    }
-
-    private mutating func relationship(
-        _ declared: RelationshipDescription,
-        _ before: SchemaRecord.Relationship?,
-        _ entity: inout SchemaRecord.Entity
-    ) -> SchemaRecord.Relationship {
-        let target = ids[declared.target] ?? EntityID(0)
-        let kind = kind(declared)
-        // Numbers of trees and hidden entities come later; `.inverse` stands in for "not yet
-        // known".
-        var links = SchemaRecord.Links.inverse
-        if let before {
-            let label = "\(entity.name).\(declared.name)"
-            switch (kind, before.links) {
-            case (.column, .column), (.rows, .rows), (.inverse, .inverse): links = before.links
-            default:
-                problems.append(
-                    "the links of \(label) are kept in another way in the store:"
-                        + " declare both, the old one as it was and the new one under a new"
-                        + " name, copy the links in the app, and leave the old one out later"
-                )
-            }
-            if before.target != target {
-                problems.append("\(label) leads to another entity in the store")
-            }
-            if before.name != declared.name {
-                step(.renameRelationship, entity.name, "\(before.name) -> \(declared.name)")
-            } else if before.deleteRule != declared.deleteRule.rawValue
-                || before.isOrdered != declared.isOrdered || before.inverse != declared.inverse
-            {
-                step(.changeRelationship, entity.name, declared.name)
-            }
-        } else {
-            if old[entity.id] != nil { step(.addRelationship, entity.name, declared.name) }
-            if kind == .column { links = .column(takeColumn(&entity), index: TreeID(0)) }
-        }
-        return SchemaRecord.Relationship(
-            name: declared.name,
-            target: target,
-            inverse: declared.inverse,
-            isToMany: declared.isToMany,
-            isOrdered: declared.isOrdered,
-            deleteRule: declared.deleteRule.rawValue,
-            links: links
-        )
-    }
-
-    /// Gives hidden link entities to new relationships that need one.
-    private mutating func linkNewRelationships(_ declared: EntityDescription) {
-        guard let id = ids[declared.name] else { return }
-        for relationship in declared.relationships where kind(relationship) == .rows {
-            guard case .inverse? = links(id, relationship.name) else { continue }
-            let links: SchemaRecord.Links
-            if let target = ids[relationship.target], let name = relationship.inverse,
-                case .rows(let hidden, let side)? = self.links(target, name)
-            {
-                links = .rows(hidden, side: 1 - side)
-            } else {
-                let hidden = EntityID(result.record.nextEntity)
-                result.record.nextEntity += 1
-                result.record.entities.append(
-                    SchemaRecord.Entity(
-                        id: hidden,
-                        name: "\(declared.name).\(relationship.name)",
-                        tree: takeTrees(1),
-                        isHiddenLink: true,
-                        nextColumn: 4
-                    )
-                )
-                links = .rows(hidden, side: 0)
-            }
-            change(declared.name) { _, entity in
-                for index in entity.relationships.indices
-                where entity.relationships[index].name == relationship.name {
-                    entity.relationships[index].links = links
-                }
-            }
-        }
-    }
-
-    private func links(_ entity: EntityID, _ name: String) -> SchemaRecord.Links? {
-        let entity = result.record.entities.first { $0.id == entity }
-        return entity?.relationships.first { $0.name == name }?.links
-    }
-
-    /// Two sides share their link rows exactly when they are each other's inverse.
-    private mutating func checkLinks(_ sorted: [EntityDescription]) {
-        var sides: [EntityID: [(entity: EntityID, relationship: SchemaRecord.Relationship)]] = [:]
-        for declared in sorted {
-            guard let entity = result.record.entities.first(where: { $0.id == ids[declared.name] })
-            else { continue }
-            for relationship in entity.relationships {
-                if case .rows(let hidden, _) = relationship.links {
-                    sides[hidden, default: []].append((entity.id, relationship))
-                }
-                if case .rows(let hidden, _) = relationship.links, let name = relationship.inverse,
-                    case .rows(let other, _)? = links(relationship.target, name), other != hidden
-                {
-                    problems.append(
-                        "\(entity.name).\(relationship.name) was not the inverse of \(name) before"
-                    )
-                }
-            }
-        }
-        for (_, uses) in sides.sorted(by: { $0.key < $1.key }) where uses.count > 1 {
-            if uses.count != 2 || uses[0].relationship.inverse != uses[1].relationship.name {
-                problems.append(
-                    "\(uses[0].relationship.name) and \(uses[1].relationship.name) were"
-                        + " each other's inverse before"
-                )
-            }
-        }
-    }
-
-    /// Columns and indexes of the hidden entities; those that nobody uses any more are dropped.
-    private mutating func buildLinkEntities(_ sorted: [EntityDescription]) {
-        for hidden in result.record.entities where hidden.isHiddenLink {
-            var ends: [EntityID?] = [nil, nil]
-            var ordered = [false, false]
-            var name: String?
-            for entity in result.record.entities where !entity.isHiddenLink {
-                for relationship in entity.relationships {
-                    guard case .rows(hidden.id, let side) = relationship.links else { continue }
-                    ends[Int(side)] = entity.id
-                    ends[1 - Int(side)] = relationship.target
-                    ordered[Int(side)] = relationship.isOrdered
-                    if side == 0 || name == nil { name = "\(entity.name).\(relationship.name)" }
-                }
-            }
-            guard let index = result.record.entities.firstIndex(where: { $0.id == hidden.id })
-            else { continue }
-            guard let first = ends[0], let second = ends[1], let name else {
-                result.droppedEntities.append(hidden)
-                result.record.entities.remove(at: index)
-                continue
-            }
-            result.record.entities[index] = linkEntity(hidden, name, first, second, ordered)
-        }
-    }
-
-    private mutating func linkEntity(
-        _ before: SchemaRecord.Entity,
-        _ name: String,
-        _ first: EntityID,
-        _ second: EntityID,
-        _ ordered: [Bool]
-    ) -> SchemaRecord.Entity {
-        var entity = before
-        entity.name = name
-        entity.attributes = ["firstPosition", "secondPosition"].enumerated().map { index, name in
-            SchemaRecord.Attribute(
-                column: ColumnID(UInt16(2 + index)),
-                name: name,
-                typeCode: AttributeType.int64.rawValue,
-                isOptional: true,
-                defaultValue: .null,
-                externalLimit: nil
-            )
-        }
-        entity.indexes = (0..<2).map { side in
-            var columns = [UInt16(side)]
-            if ordered[side] { columns.append(UInt16(2 + side)) }
-            columns.append(UInt16(1 - side))
-            let terms = columns.map {
-                SchemaRecord.IndexTerm(column: ColumnID($0), isDescending: false)
-            }
-            if side < before.indexes.count {
-                if before.indexes[side].terms == terms { return before.indexes[side] }
-                result.droppedTrees.append(before.indexes[side].tree)
-            }
-            let tree = takeTrees(2)
-            if old[before.id] != nil { result.builtIndexes[before.id, default: []].append(tree) }
-            return SchemaRecord.Index(tree: tree, terms: terms, isUnique: false)
-        }
-        let targets = [first, second]
-        entity.relationships = ["first", "second"].enumerated().map { side, name in
-            SchemaRecord.Relationship(
-                name: name,
-                target: targets[side],
-                inverse: nil,
-                isToMany: false,
-                isOrdered: false,
-                deleteRule: DeleteRule.cascade.rawValue,
-                links: .column(ColumnID(UInt16(side)), index: entity.indexes[side].tree)
-            )
-        }
-        return entity
     }
 }

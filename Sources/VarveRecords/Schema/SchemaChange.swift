@@ -15,21 +15,28 @@ import VarveFormat
 
 /// The work of one change of schema.
 struct SchemaChange {
-    private let resolution: SchemaResolution
-    private let stored: SchemaRecord?
-    private let declared: SchemaDescription
-    private let options: RecordOptions
+    let resolution: SchemaResolution
+    let stored: SchemaRecord?
+    let declared: SchemaDescription
+    let removing: Set<String>
+    let varyingDefault: @Sendable (String, String) -> (() -> StoredValue)?
+    let control: MigrationControl
 
     init(
         _ resolution: SchemaResolution,
         _ stored: SchemaRecord?,
         _ declared: SchemaDescription,
-        _ options: RecordOptions
+        _ options: RecordOptions,
+        removing: Set<String> = [],
+        varyingDefault: (@Sendable (String, String) -> (() -> StoredValue)?)? = nil,
+        control: MigrationControl = MigrationControl()
     ) {
         self.resolution = resolution
         self.stored = stored
         self.declared = declared
-        self.options = options
+        self.removing = options.removing.union(removing)
+        self.varyingDefault = varyingDefault ?? options.varyingDefault
+        self.control = control
     }
 
     func apply(
@@ -46,28 +53,63 @@ struct SchemaChange {
             resolution.record.encoded(),
             version: resolution.record.revision
         )
-        for tree in resolution.droppedTrees {
-            try transaction.dropTree(tree)
-            try transaction.dropTree(TreeID(tree.rawValue + 1))
-        }
-        for (entity, trees) in resolution.builtIndexes.sorted(by: { $0.key < $1.key }) {
-            let both = trees.flatMap { [$0, TreeID($0.rawValue + 1)] }
-            try transaction.rebuildIndexes(both, of: entity)
-        }
+        try dropTrees(transaction)
+        try buildIndexes(resolution.builtIndexes, transaction)
         // After the indexes, which it reads.
         try NewInverses.fill(stored, resolution.record, transaction, counters)
         for (entity, attributes) in resolution.filledColumns.sorted(by: { $0.key < $1.key }) {
-            for attribute in attributes { try fill(attribute, of: entity, transaction) }
+            for attribute in attributes {
+                let missing = try fill(attribute, of: entity, transaction)
+                if missing.count == 0 { continue }
+                throw RecordError.schemaMismatch(problems: [
+                    "\(missing.label) must have a value now, but \(missing.count)"
+                        + " objects have none: give it a default"
+                ])
+            }
         }
         for (entity, attribute) in addedAttributes {
             try give(attribute, to: entity, transaction)
         }
-        try checkUnique(transaction, counters)
+        try checkUnique(resolution.uniqueIndexes, transaction, counters)
     }
 
-    private func checkRemovals(_ transaction: WriteTransaction) throws {
+    func dropTrees(_ transaction: WriteTransaction) throws {
+        for tree in resolution.droppedTrees {
+            try transaction.dropTree(tree)
+            try transaction.dropTree(TreeID(tree.rawValue + 1))
+        }
+    }
+
+    func buildIndexes(
+        _ indexes: [EntityID: [TreeID]],
+        _ transaction: WriteTransaction
+    ) throws {
+        for (entity, trees) in indexes.sorted(by: { $0.key < $1.key }) {
+            guard let stored = resolution.record.entities.first(where: { $0.id == entity }) else {
+                continue
+            }
+            let both = trees.flatMap { [$0, TreeID($0.rawValue + 1)] }
+            let total = Int(clamping: try transaction.count(stored.tree))
+            try control.begin("\(stored.name): build indexes", rows: total)
+            var failure: (any Error)?
+            do {
+                try transaction.rebuildIndexes(both, of: entity) { count in
+                    do { try control.done(count) } catch { failure = error }
+                    return failure == nil
+                }
+            } catch {
+                throw failure ?? error
+            }
+        }
+    }
+
+    func checkRemovals(_ transaction: WriteTransaction) throws {
         guard let stored else { return }
-        let removals = SchemaRemovals(stored, resolution.record, named: options.removing)
+        let removals = SchemaRemovals<WriteTransaction>(
+            stored,
+            resolution.record,
+            named: removing
+        )
         let problems = try removals.problems(transaction)
         if problems.isEmpty { return }
         let differences = resolution.steps.map { "the whole change would be: \($0)" }
@@ -75,7 +117,7 @@ struct SchemaChange {
     }
 
     /// Attributes that entities with a past did not have.
-    private var addedAttributes: [(SchemaRecord.Entity, SchemaRecord.Attribute)] {
+    var addedAttributes: [(SchemaRecord.Entity, SchemaRecord.Attribute)] {
         resolution.record.entities.flatMap { entity in
             let before = stored?.entities.first { $0.id == entity.id }
             return before.map { before in
@@ -87,15 +129,19 @@ struct SchemaChange {
     }
 
     /// A value of its own for every row, where the default differs from call to call.
-    private func give(
+    func give(
         _ attribute: SchemaRecord.Attribute,
         to entity: SchemaRecord.Entity,
-        _ transaction: WriteTransaction
+        _ transaction: WriteTransaction,
+        isStaged: Bool = false
     ) throws {
         let objects = try transaction.objects(entity.tree)
-        guard !objects.isEmpty, let make = options.varyingDefault(entity.name, attribute.name)
+        guard !objects.isEmpty, let make = varyingDefault(entity.name, attribute.name)
         else { return }
-        for object in objects {
+        try control.begin("\(entity.name): values of \(attribute.name)", rows: objects.count)
+        for (number, object) in objects.enumerated() {
+            try control.count(number)
+            if isStaged, try !isAbsent(attribute.column, entity, object, transaction) { continue }
             try transaction.update(
                 entity.id,
                 object,
@@ -104,7 +150,18 @@ struct SchemaChange {
         }
     }
 
-    private func checkEmpty(_ transaction: WriteTransaction) throws(RecordError) {
+    /// A stage's code may have given a value already.
+    private func isAbsent(
+        _ column: ColumnID,
+        _ entity: SchemaRecord.Entity,
+        _ object: ObjectID,
+        _ transaction: WriteTransaction
+    ) throws -> Bool {
+        guard let row = try transaction.row(entity.tree, object) else { return false }
+        return try RowView(row.bytes).slot(column).isAbsent
+    }
+
+    func checkEmpty(_ transaction: WriteTransaction) throws(RecordError) {
         var problems: [String] = []
         for (id, names) in resolution.emptyOnly.sorted(by: { $0.key < $1.key }) {
             guard let entity = stored?.entities.first(where: { $0.id == id }) else { continue }
@@ -124,7 +181,7 @@ struct SchemaChange {
     }
 
     /// Row by row where rows may own blobs or large values, else the whole tree at once.
-    private func deleteRows(
+    func deleteRows(
         of entity: SchemaRecord.Entity,
         _ transaction: WriteTransaction
     ) throws(EngineError) {
@@ -146,7 +203,7 @@ struct SchemaChange {
 
     /// Takes large values and blobs out of columns that are dropped; small values stay, unseen,
     /// until their row is written again.
-    private func clear(
+    func clear(
         _ columns: [ColumnID],
         of id: EntityID,
         _ transaction: WriteTransaction
@@ -169,17 +226,21 @@ struct SchemaChange {
     }
 
     /// Gives a value to rows that have none in a column that must have one now.
-    private func fill(
+    /// - Returns: the attribute, and how many rows have none and get none.
+    func fill(
         _ attribute: SchemaRecord.Attribute,
         of id: EntityID,
         _ transaction: WriteTransaction
-    ) throws {
+    ) throws -> (label: String, count: Int) {
         guard let entity = resolution.record.entities.first(where: { $0.id == id }),
             let kept = entity.attributes.first(where: { $0.column == attribute.column })
-        else { return }
+        else { return ("", 0) }
         var missing = 0
-        let make = options.varyingDefault(entity.name, attribute.name)
-        for object in try transaction.objects(entity.tree) {
+        let make = varyingDefault(entity.name, attribute.name)
+        let objects = try transaction.objects(entity.tree)
+        try control.begin("\(entity.name): values of \(attribute.name)", rows: objects.count)
+        for (number, object) in objects.enumerated() {
+            try control.count(number)
             guard let row = try transaction.row(entity.tree, object) else { continue }
             let slot = try RowView(row.bytes).slot(attribute.column)
             guard slot.isNull || (slot.isAbsent && kept.defaultValue == .null) else { continue }
@@ -193,31 +254,35 @@ struct SchemaChange {
                 patch: RowPatch.encode([(attribute.column, make?() ?? attribute.defaultValue)])
             )
         }
-        if missing > 0 {
-            throw RecordError.schemaMismatch(problems: [
-                "\(entity.name).\(attribute.name) must have a value now, but \(missing)"
-                    + " objects have none: give it a default"
-            ])
-        }
+        return ("\(entity.name).\(attribute.name)", missing)
     }
 
-    private func checkUnique(
+    /// - Complexity: O(entries of the indexes).
+    func checkUnique(
+        _ indexes: [EntityID: [TreeID]],
         _ transaction: WriteTransaction,
         _ counters: RecordCounters
     ) throws(RecordError) {
-        if resolution.uniqueIndexes.isEmpty { return }
+        if indexes.isEmpty { return }
         let schema = try RecordError.ofFormat { () throws(FormatError) in
             try RecordSchema(record: resolution.record, description: declared)
         }
         let reader = RecordReader(source: transaction, schema: schema, counters: counters)
         var violations: [UniqueViolation] = []
-        for (id, trees) in resolution.uniqueIndexes.sorted(by: { $0.key < $1.key }) {
+        for (id, trees) in indexes.sorted(by: { $0.key < $1.key }) {
             let entity = try reader.entity(id)
-            let ids = try reader.engine { () throws(EngineError) in
-                try transaction.objects(entity.tree)
+            for index in entity.indexes where trees.contains(index.tree) {
+                violations += try reader.violations(
+                    entity,
+                    try reader.sharedEntries(index),
+                    only: [index.tree],
+                    upTo: Self.violationsMax - violations.count
+                )
             }
-            violations += try reader.violations(entity, ids, only: trees)
         }
         if !violations.isEmpty { throw .notUnique(violations) }
     }
+
+    /// Groups of objects with the same values that are listed; there may be as many as objects.
+    static let violationsMax = 100
 }

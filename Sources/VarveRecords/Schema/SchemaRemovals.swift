@@ -11,35 +11,43 @@ import VarveEngine
 import VarveFormat
 
 /// Compares the stored schema with the one that is to follow it.
-struct SchemaRemovals {
+struct SchemaRemovals<Source: RecordSource> {
     private let stored: SchemaRecord
     private let next: SchemaRecord
     /// Names of what may go: `Note`, `Note.subtitle`.
     private let named: Set<String>
+    /// Attributes that a stage's code takes over into others.
+    private let converted: [EntityID: [SchemaRecord.Attribute]]
 
-    init(_ stored: SchemaRecord, _ next: SchemaRecord, named: Set<String>) {
+    init(
+        _ stored: SchemaRecord,
+        _ next: SchemaRecord,
+        named: Set<String>,
+        converted: [EntityID: [SchemaRecord.Attribute]] = [:]
+    ) {
         self.stored = stored
         self.next = next
         self.named = named
+        self.converted = converted
     }
 
     /// What holds data, is to go and was not named; one sentence each.
     /// - Complexity: O(1) per entity that goes, O(rows) per attribute or relationship.
-    func problems(_ transaction: WriteTransaction) throws -> [String] {
+    func problems(_ source: Source) throws -> [String] {
         var problems: [String] = []
         for entity in stored.entities where !entity.isHiddenLink {
             guard let after = next.entities.first(where: { $0.id == entity.id }) else {
                 if named.contains(entity.name) { continue }
-                let count = try transaction.count(entity.tree)
+                let count = try source.count(entity.tree)
                 if count == 0 { continue }
                 problems.append(
                     Self.problem(entity.name, "has \(count) object\(count == 1 ? "" : "s")")
                 )
                 continue
             }
-            problems += try lostColumns(entity, after, transaction)
+            problems += try lostColumns(entity, after, source)
         }
-        return problems + (try lostLinks(transaction))
+        return problems + (try lostLinks(source))
     }
 
     private static func problem(_ name: String, _ what: String) -> String {
@@ -51,9 +59,9 @@ struct SchemaRemovals {
     private func lostColumns(
         _ entity: SchemaRecord.Entity,
         _ after: SchemaRecord.Entity,
-        _ transaction: WriteTransaction
+        _ source: Source
     ) throws -> [String] {
-        let kept = Set(after.columns)
+        let kept = Set(after.columns + (converted[entity.id] ?? []).map(\.column))
         var lost: [(column: ColumnID, name: String, what: String)] = []
         for attribute in entity.attributes
         where !kept.contains(attribute.column) && !isNamed(entity, after, attribute.name) {
@@ -61,14 +69,15 @@ struct SchemaRemovals {
         }
         for relationship in entity.relationships {
             guard case .column(let column, _) = relationship.links, !kept.contains(column),
-                !isNamed(entity, after, relationship.name), !goes(relationship.target)
+                !isNamed(entity, after, relationship.name), !goes(relationship.target),
+                !isMadeAnew(relationship.name, in: after)
             else { continue }
             lost.append((column, relationship.name, "leads to objects"))
         }
         if lost.isEmpty { return [] }
         var found: Set<ColumnID> = []
-        for object in try transaction.objects(entity.tree) {
-            guard let row = try transaction.row(entity.tree, object) else { continue }
+        for object in try source.objects(entity.tree) {
+            guard let row = try source.row(entity.tree, object) else { continue }
             let view = try RowView(row.bytes)
             for (column, _, _) in lost where !found.contains(column) {
                 let slot = view.slot(column)
@@ -83,7 +92,7 @@ struct SchemaRemovals {
 
     /// To-many relationships whose links are rows of their own. What one side still shows is not
     /// lost.
-    private func lostLinks(_ transaction: WriteTransaction) throws -> [String] {
+    private func lostLinks(_ source: Source) throws -> [String] {
         var problems: [String] = []
         for hidden in stored.entities where hidden.isHiddenLink {
             if next.entities.contains(where: { $0.id == hidden.id }) { continue }
@@ -99,13 +108,19 @@ struct SchemaRemovals {
                 let after = next.entities.first { $0.id == side.entity.id }
                 return self.isNamed(side.entity, after, side.relationship.name)
                     || goes(side.entity.id) || goes(side.relationship.target)
+                    || after.map { isMadeAnew(side.relationship.name, in: $0) } ?? false
             }
             if isNamed { continue }
-            if try transaction.count(hidden.tree) > 0 {
+            if try source.count(hidden.tree) > 0 {
                 problems.append(Self.problem(hidden.name, "leads to objects"))
             }
         }
         return problems
+    }
+
+    /// Whether a relationship of that name is there still, with links that a stage's code makes.
+    private func isMadeAnew(_ name: String, in after: SchemaRecord.Entity) -> Bool {
+        after.relationships.contains { $0.name == name }
     }
 
     private func isNamed(
@@ -133,7 +148,7 @@ extension SchemaRecord.Entity {
     }
 }
 
-extension WriteTransaction {
+extension RecordSource {
     /// The objects of an entity, by its tree.
     func objects(_ tree: TreeID) throws(EngineError) -> [ObjectID] {
         var ids: [ObjectID] = []

@@ -207,7 +207,7 @@ import VarveFormat
         #expect {
             try directory.open(schema(1, item()))
         } throws: { error in
-            guard case RecordError.schemaTooNew(2, 1) = error else { return false }
+            guard case RecordError.schemaTooNew(2, 1, _) = error else { return false }
             return true
         }
         let store = try directory.open(before)

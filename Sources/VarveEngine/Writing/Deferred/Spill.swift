@@ -12,6 +12,7 @@ internal import VarveFormat
 internal import VarveIO
 
 final class Spill {
+    let engine: Engine
     private var log: LogWriter?
     private let directory: any StoreDirectory
     private let storeName: String
@@ -25,6 +26,7 @@ final class Spill {
     private(set) var hasWritten = false
 
     init(_ engine: Engine, _ log: LogWriter) {
+        self.engine = engine
         self.log = log
         directory = engine.directory
         storeName = String(engine.fileName.dropLast(Engine.fileSuffix.count))
@@ -72,6 +74,87 @@ final class Spill {
             throw error
         }
         counters.spills.add(1, ordering: .relaxed)
+    }
+
+    /// Writes the large values and blobs of a transaction that are nowhere yet, and counts the
+    /// blobs that come. False: there were none.
+    ///
+    /// - Throws: `noSpace`, `ioFailed`, `blobMissing`: the transaction cannot go on.
+    func place(valuesOf editor: StateEditor) throws(EngineError) -> Bool {
+        let blobs = try editor.blobsWithoutPlace()
+        if editor.pendingValues.isEmpty && blobs.isEmpty { return false }
+        guard var log = log else { return false }
+        self.log = nil
+        hasWritten = true
+        let mark = log.mark
+        defer { self.log = log }
+        do throws(EngineError) {
+            try place(valuesOf: editor, blobs, &log)
+            try log.handBody()
+        } catch {
+            log.rollback(to: mark)
+            throw error
+        }
+        return true
+    }
+
+    private func place(
+        valuesOf editor: StateEditor,
+        _ blobs: [BlobReference],
+        _ log: inout LogWriter
+    ) throws(EngineError) {
+        for pending in editor.pendingValues.values.sorted(by: {
+            ($0.entity, $0.object, $0.value.column) < ($1.entity, $1.object, $1.value.column)
+        }) {
+            let header = ValueHeader(
+                entity: pending.entity,
+                column: pending.value.column,
+                object: pending.object,
+                commit: editor.number
+            )
+            let place = try append(header, pending.value.bytes, &log)
+            try editor.place(pending.entity, pending.object, pending.value.column, at: place)
+        }
+        var places: [BlobReference: BlobEntry.Place] = [:]
+        for reference in blobs {
+            switch try engine.blobStore.content(of: reference) {
+            case .file: places[reference] = .file
+            case .bytes(let bytes):
+                let header = ValueHeader(
+                    entity: ValueHeader.blobEntity,
+                    column: ColumnID(0),
+                    object: ObjectID(reference.digest.words.0),
+                    commit: editor.number
+                )
+                places[reference] = .frame(try append(header, bytes, &log))
+            }
+        }
+        if places.values.contains(.file) {
+            let store = engine.blobStore
+            try store.engineError { () throws(BlobError) in try store.files.publish() }
+        }
+        try editor.countBlobsNow(places)
+    }
+
+    private func append(
+        _ header: ValueHeader,
+        _ bytes: [UInt8],
+        _ log: inout LogWriter
+    ) throws(EngineError) -> ValuePlace {
+        guard bytes.count <= EngineOptions.valueBytesMax else {
+            throw EngineError(
+                .limitExceeded,
+                "a value has \(bytes.count) bytes, the limit is \(EngineOptions.valueBytesMax)"
+            )
+        }
+        let address = log.appendBody(
+            .value,
+            front: header.encoded(),
+            body: bytes,
+            compresses: bytes.count >= 256
+        )
+        if log.bufferedBytes > options.earlyWriteBytes { try log.handBody() }
+        return ValuePlace(address: address, length: UInt64(bytes.count))
     }
 
     /// Puts sorted entries aside. Nil when there is no file or no space for them.

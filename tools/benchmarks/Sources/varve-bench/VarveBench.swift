@@ -9,7 +9,7 @@ struct VarveBench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "varve-bench",
         abstract: "Measures Varve beside SQLite, GRDB and others on the same work.",
-        subcommands: [Run.self, Calls.self, Measure.self],
+        subcommands: [Run.self, Calls.self, MigrationCommand.self, Measure.self],
         defaultSubcommand: Run.self
     )
 }
