@@ -7,7 +7,7 @@
 // - Files of blobs that nothing names any more are on the list of what a sweep may take; those that
 //   are named again are there, or nothing is changed.
 
-public import VarveBase
+import VarveBase
 internal import VarveFormat
 
 extension StateEditor {

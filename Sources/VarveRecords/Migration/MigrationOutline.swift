@@ -4,7 +4,7 @@
 // - Nothing is written, and no code of a stage runs; changes of descriptions do.
 // - Rows are counted as the store has them now: what a stage adds is not known.
 
-public import VarveBase
+import VarveBase
 public import VarveEngine
 import VarveFormat
 

@@ -250,7 +250,7 @@ import VarveRecords
         var options = ContainerOptions()
         options.onMigrationProgress = { progress in
             // The task is cancelled between two chunks of rows.
-            if progress.rowsDone > 0, !began.withLock { $0 } {
+            if progress.rowsDone > 0, !began.withLock({ $0 }) {
                 began.withLock { $0 = true }
                 while !cancelled.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.001) }
             }
@@ -263,7 +263,7 @@ import VarveRecords
                 options: options
             )
         }
-        while !began.withLock { $0 } { try await Task.sleep(for: .milliseconds(1)) }
+        while !began.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
         opening.cancel()
         cancelled.withLock { $0 = true }
         await #expect(throws: CancellationError.self) { try await opening.value }

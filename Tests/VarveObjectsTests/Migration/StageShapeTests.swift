@@ -315,7 +315,7 @@ private let first = SchemaDescription(
             #expect(owner.address?.owners.contains(owner) == true)
         }
         // One commit for all of it.
-        #expect(try context.commit?.rawValue == 2)
+        #expect(context.commit?.rawValue == 2)
         try container.closeNow()
     }
 }
