@@ -85,7 +85,8 @@ public macro Relationship(
 /// ```
 ///
 /// The getter goes on as it is: it gives the value for unsaved edits too. The kept value is made by
-/// the same code whenever another attribute of the object changes, in batches and migrations too.
+/// the same code whenever another attribute of the object changes, in batches too. Rows older than
+/// the attribute get theirs when they are saved next, or by `batchUpdate(Item.all) { _ in }`.
 /// So it is a function of the attributes of its own object: relationships and blobs do not compile
 /// in it, and methods of the object do not either; functions and static members of other types do.
 ///
@@ -98,17 +99,8 @@ public macro Derived(originalName: String...) =
 /// Makes a struct one that an attribute can have, with fields that are filtered, sorted and indexed
 /// one by one.
 ///
-/// ```swift
-/// @Composite struct Address {
-///     var street: String = ""
-///     var city: String = ""
-/// }
-///
-/// @Entity final class Person: ManagedObject {
-///     #Index<Person>([\.address.city])
-///     @Attribute(.composite) var address: Address = Address()
-/// }
-/// ```
+/// A property of such a type is marked `@Attribute(.composite)`; an index over a field is written
+/// `#Index<Person>([\.address.city])`. The article <doc:Modelling> has an example.
 ///
 /// Every field is a `var` with a default or an optional one. A field that is added later gets its
 /// default in older rows.

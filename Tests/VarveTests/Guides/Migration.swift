@@ -7,7 +7,7 @@ import VarveTesting
 
 @Suite("Guide: migration") struct MigrationGuide {
     enum Before {
-        // Shown in Migration: before
+        // Shown in ChangingTheSchema: before
         @Entity final class Note: ManagedObject {
             var title: String = ""
             var rank: String = ""
@@ -21,7 +21,7 @@ import VarveTesting
     }
 
     enum After {
-        // Shown in Migration: after
+        // Shown in ChangingTheSchema: after
         @Entity final class Note: ManagedObject {
             #Index<Note>([\.position])
             @Attribute(originalName: "title") var headline: String = ""
@@ -48,7 +48,7 @@ import VarveTesting
             static var entities: [any ManagedObject.Type] { [Note.self] }
         }
 
-        // Shown in Migration: plan
+        // Shown in ChangingTheSchema: plan
         enum AppMigrations: MigrationPlan {
             static var stages: [MigrationStage] {
                 [
@@ -62,7 +62,7 @@ import VarveTesting
         }
         // End.
 
-        // Shown in Migration: chain
+        // Shown in ChangingTheSchema: chain
         enum LongPlan: MigrationPlan {
             static var stages: [MigrationStage] {
                 [
@@ -154,7 +154,7 @@ import VarveTesting
         typealias AppSchema = Staged.AppSchema
         if plan == Staged.AppMigrations.self {
             typealias AppMigrations = Staged.AppMigrations
-            // Shown in Migration: open
+            // Shown in ChangingTheSchema: open
             let container = try await PersistentContainer.open(
                 at: url,
                 schema: AppSchema.self,
@@ -175,7 +175,7 @@ import VarveTesting
 
     private func remove(_ url: URL) async throws {
         typealias AppSchema = Last.AppSchema
-        // Shown in Migration: remove
+        // Shown in ChangingTheSchema: remove
         let options = ContainerOptions(removing: ["Note.rank"])
         let container = try await PersistentContainer.open(
             at: url,
