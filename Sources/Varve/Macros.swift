@@ -85,8 +85,8 @@ public macro Relationship(
 /// ```
 ///
 /// The getter goes on as it is: it gives the value for unsaved edits too. The kept value is made by
-/// the same code whenever another attribute of the object changes, in batches too. Rows older than
-/// the attribute get theirs when they are saved next, or by `batchUpdate(Item.all) { _ in }`.
+/// the same code whenever another attribute of the object changes, in batches and migrations too.
+/// After a change of the rule `batchUpdate(Item.all) { _ in }` makes all values again.
 /// So it is a function of the attributes of its own object: relationships and blobs do not compile
 /// in it, and methods of the object do not either; functions and static members of other types do.
 ///

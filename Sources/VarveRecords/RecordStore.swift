@@ -32,6 +32,9 @@ public struct RecordOptions: Sendable {
     /// required, at most once per change.
     public var varyingDefault: @Sendable (String, String) -> (() -> StoredValue)?
 
+    /// By the name of an entity: its derived attributes. Nil: it has none.
+    public var derived: @Sendable (String) -> DerivedAttributes? = { _ in nil }
+
     /// Joins settings.
     public init(
         engine: EngineOptions = EngineOptions(),

@@ -189,10 +189,13 @@ public struct BatchRow<Entity: ManagedObject>: ~Copyable {
     }
 
     /// What was set, else what the row holds, else the default. Nil: not readable, or no default.
-    func stored(_ slot: Int) -> StoredValue? {
+    func stored(_ slot: Int) -> StoredValue? { (try? readable(slot)) ?? nil }
+
+    /// The same; nil: there is no default.
+    func readable(_ slot: Int) throws -> StoredValue? {
         let column = column(slot)
-        if let set = try? record.value(column) { return set }
-        if let old { return try? transaction.value(of: old, column) }
+        if let set = try record.value(column) { return set }
+        if let old { return try transaction.value(of: old, column) }
         return model.properties[slot].makeDefault?()
     }
 

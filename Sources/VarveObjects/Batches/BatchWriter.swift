@@ -128,7 +128,7 @@ final class BatchWriter<Entity: ManagedObject> {
         if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         let given = replacesDuplicates ? row.record.columns : []
         row.fillDefaults()
-        row.derive()
+        try row.derive()
         if validates || !model.rules.isEmpty { try validate(&row, isNew: true) }
         if replacesDuplicates, try replace(&row, given, transaction) { return }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
@@ -145,7 +145,7 @@ final class BatchWriter<Entity: ManagedObject> {
         if let foreign = row.foreign { throw foreignID(foreign) }
         if let unstorable = row.unstorable { throw unstorable }
         guard let old = row.old else { return }
-        row.derive()
+        try row.derive()
         row.record.unsetUnchanged(from: old)
         let isLinked = row.links.isEmpty ? false : try link(row, isNew: false, transaction)
         if row.record.isEmpty {
@@ -211,7 +211,7 @@ final class BatchWriter<Entity: ManagedObject> {
             return model.properties[slot].attribute != nil
         }
         let current = try transaction.row(model.record.id, existing)
-        let whole = model.withDerived(changes, over: current, transaction)
+        let whole = try model.withDerived(changes, over: current, transaction)
         try transaction.update(model.record.id, existing, whole)
         pending.updated += 1
         return true

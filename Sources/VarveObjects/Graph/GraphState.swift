@@ -108,6 +108,8 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsWhatDangles
     case redoCascadesFurther
     case branchForgetsValues
+    case derivedIgnoresMerges
+    case derivedIgnoresTheRest
     case stageReadsWhatItWrites
     case stageChecksNoConstraint
     case stageForgetsInverses

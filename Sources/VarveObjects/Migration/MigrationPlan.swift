@@ -149,6 +149,7 @@ extension MigrationStage {
                 EntityDeclaration.varyingDefault(entity, attribute, in: types)
             }
         )
+        stage.derived = { [types] entity in EntityDeclaration.derived(entity, in: types) }
         if let body { stage.body = { [types] change in try run(change, types, body) } }
         return stage
     }

@@ -76,6 +76,7 @@ extension ContainerOptions {
         records.varyingDefault = { entity, attribute in
             EntityDeclaration.varyingDefault(entity, attribute, in: types)
         }
+        records.derived = { EntityDeclaration.derived($0, in: types) }
         records.engine.nodeCacheBytes = nodeCacheBytes
         records.engine.allowsForeignWriters = allowsForeignWriters
         records.engine.rights = try rights(place)

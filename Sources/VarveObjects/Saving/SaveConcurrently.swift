@@ -25,19 +25,19 @@ extension ManagedObjectContext {
         // 1. What can be said at once is said before the wait.
         try checkSavable()
         try Task.checkCancellation()
-        while hasChanges {
-            // 2. A place in the line; those who come later let it pass.
-            let place = container.store.reserveWriter()
-            defer { place.end() }
+        if !hasChanges { return try save(mergePolicy: mergePolicy) }
+        // 2. A place in the line; those who come later let it pass.
+        let place = container.store.reserveWriter()
+        defer { place.end() }
+        repeat {
             do {
                 try await place.wait()
             } catch {
                 throw StoreError.translatingAny(error, in: container)
             }
-            // 3. This actor was busy for too long, and somebody else went first: once more.
-            guard place.begin() else { continue }
-            return try save(mergePolicy: mergePolicy)
-        }
+            // 3. This actor was busy for too long, and somebody else went first: once more, in
+            //    front of all others.
+        } while !place.begin()
         return try save(mergePolicy: mergePolicy)
     }
 }

@@ -66,9 +66,9 @@ struct SaveWriter {
         _ id: ObjectID?,
         _ model: EntityModel
     ) throws -> [ColumnValue] {
-        if model.derived.isEmpty { return values }
+        if model.derived.isEmpty || context.has(.derivedIgnoresTheRest) { return values }
         let row = try id.flatMap { try transaction.row(model.record.id, $0) }
-        return model.withDerived(values, over: row, transaction)
+        return try model.withDerived(values, over: row, transaction)
     }
 
     private func update(_ object: any ManagedObject) throws {

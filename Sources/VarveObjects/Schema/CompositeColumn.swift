@@ -3,7 +3,9 @@
 // Invariants
 // - `members` stand in the order of the composite's fields; an optional attribute has one more, at
 //   the end: whether there is a value. Its name is the attribute's own.
-// - Where an optional composite is nil, all its columns are null.
+// - Where an optional composite is nil, all its columns are null. It is there when the additional
+//   column says so, or any field has a value: so rows of a time when it was not optional have
+//   theirs.
 
 import VarveBase
 import VarveRecords
@@ -162,8 +164,9 @@ struct CompositeLayout: Sendable {
     }
 
     func isPresent(_ isPresent: Bool) -> Predicate {
-        guard let presence = members.last, isOptional else { return .always }
-        return .compare(presence.path, isPresent ? .equal : .notEqual, .bool(true))
+        guard isOptional else { return isPresent ? .always : .never }
+        if isPresent { return .or(members.map { .compare($0.path, .notEqual, .null) }) }
+        return .and(members.map { .compare($0.path, .equal, .null) })
     }
 
     func equals<Root>(_ value: any StoredComposite) -> TypedPredicate<Root> {
@@ -185,7 +188,7 @@ struct CompositeLayout: Sendable {
     func value(
         _ stored: (Int) -> StoredValue?
     ) -> (value: (any StoredComposite)?, unreadable: [Int]) {
-        if isOptional, let presence = members.last, stored(presence.slot) != .bool(true) {
+        if isOptional, members.allSatisfy({ (stored($0.slot) ?? .null) == .null }) {
             return (nil, [])
         }
         var value: any StoredComposite = type.init()

@@ -84,15 +84,19 @@ extension EntityModel {
         _ values: [ColumnValue],
         over row: CachedRow?,
         _ transaction: RecordTransaction
-    ) -> [ColumnValue] {
+    ) throws -> [ColumnValue] {
         if derived.isEmpty || values.isEmpty { return values }
-        var given: [Int: StoredValue] = [:]
+        var stored: [Int: StoredValue] = [:]
         for value in values {
-            if let slot = slotsByColumn[value.column] { given[slot] = value.value }
+            if let slot = slotsByColumn[value.column] { stored[slot] = value.value }
         }
-        let made = derivedValues { [columns = columns.all] slot in
-            given[slot] ?? row.flatMap { try? transaction.value(of: $0, columns[slot]) }
+        // Before the rule runs: it would make a wrong value of what cannot be read.
+        if let row {
+            for slot in attributeSlots where stored[slot] == nil {
+                stored[slot] = try transaction.value(of: row, columns[slot])
+            }
         }
+        let made = derivedValues { [stored] in stored[$0] }
         var all = values.filter { value in !made.contains { columns[$0.slot] == value.column } }
         all += made.map { ColumnValue(columns[$0.slot], $0.value) }
         return all
@@ -101,14 +105,36 @@ extension EntityModel {
 
 extension BatchRow {
     /// Sets what is derived of the rest.
-    mutating func derive() {
+    ///
+    /// - Throws: `RecordError` where an attribute of the row cannot be read.
+    mutating func derive() throws {
         if model.derived.isEmpty { return }
         var values: [Int: StoredValue] = [:]
-        for slot in model.properties.indices where model.properties[slot].attribute != nil {
-            values[slot] = stored(slot)
-        }
+        for slot in model.attributeSlots { values[slot] = try readable(slot) }
         for (slot, value) in model.derivedValues({ values[$0] }) {
             record.set(column(slot), value)
+        }
+    }
+}
+
+extension EntityDeclaration {
+    /// The derived attributes of an entity, as a migration makes them; nil: it has none.
+    static func derived(
+        _ entity: String,
+        in types: [any ManagedObject.Type]
+    ) -> DerivedAttributes? {
+        guard let type = types.first(where: { $0.entityName == entity }) else { return nil }
+        let properties = properties(of: type)
+        let names = properties.map(\.name)
+        var rules: [String: DeriveValue] = [:]
+        for property in properties {
+            guard case .attribute(let attribute) = property.kind, let derive = attribute.derive
+            else { continue }
+            rules[property.name] = derive
+        }
+        if rules.isEmpty { return nil }
+        return DerivedAttributes(names: Set(rules.keys)) { [rules] values in
+            rules.mapValues { derive in derive { slot in values[names[slot]] } }
         }
     }
 }
@@ -116,7 +142,7 @@ extension BatchRow {
 extension ManagedObjectContext {
     /// The same for all edited objects, whose rows may be others now.
     func deriveEdited() {
-        guard container.schema.hasDerived else { return }
+        guard container.schema.hasDerived, !has(.derivedIgnoresMerges) else { return }
         for (_, object) in changed.sorted(by: { $0.key < $1.key })
         where !object.storage.model.derived.isEmpty && object.storage.edits != nil {
             do throws(StoreError) { try derive(object) } catch { note(error, object) }

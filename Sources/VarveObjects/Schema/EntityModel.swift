@@ -26,6 +26,8 @@ import VarveRecords
     let slotsByColumn: [ColumnID: Int]
     /// Slots of attributes that must have a value.
     let requiredSlots: [Int]
+    /// Slots of attributes.
+    let attributeSlots: [Int]
     /// Attributes whose values are checked when they are saved.
     let rules: [(slot: Int, rules: AttributeRules)]
     /// Attributes that are made of others.
@@ -57,6 +59,7 @@ import VarveRecords
         self.requiredSlots = properties.indices.filter {
             properties[$0].attribute?.isOptional == false
         }
+        self.attributeSlots = properties.indices.filter { properties[$0].attribute != nil }
         self.rules = properties.indices.compactMap { slot in
             properties[slot].rules.map { (slot, $0) }
         }

@@ -266,7 +266,9 @@ final class EditRecorder {
         guard entry.existed || exists else { return nil }
         let isWhole = entry.existed != exists
         var values: [GraphDelta.Value] = []
-        for (slot, property) in entry.model.properties.enumerated() where property.column != nil {
+        // What is derived follows the rest.
+        for (slot, property) in entry.model.properties.enumerated()
+        where property.column != nil && property.derive == nil {
             guard let before = entry.existed ? entry.values[slot] : .null else { continue }
             var after = entry.lastTargets[slot] ?? .null
             if exists {

@@ -20,7 +20,9 @@ extension ManagedObjectContext {
     func recordValue(of object: any ManagedObject, _ slot: Int) {
         // What is only marked may still lose what others lose with it.
         guard isRecorded, doomed[object.storage.object] == nil,
-            object.storage.state.isDisjoint(with: [.ended, .invalid])
+            object.storage.state.isDisjoint(with: [.ended, .invalid]),
+            // What is derived follows the rest, and is no step of its own.
+            !object.storage.model.isDerived(slot)
         else { return }
         let id = object.storage.object
         guard recorders.contains(where: { $0.wants(id, slot) }),

@@ -124,7 +124,6 @@ extension ManagedObjectContext {
     ) {
         let object = object(item.id, item.model)
         let other = item.values.first { value in
-            if item.model.isDerived(value.slot) { return false }
             guard let now = shownValue(of: object, value.slot) else { return true }
             return !now.isSame(as: value.on(plan.side.other))
         }
@@ -150,8 +149,7 @@ extension ManagedObjectContext {
     ) {
         let object = object(item.id, item.model)
         var slots: [(slot: Int, value: StoredValue)] = []
-        // What is derived follows the rest.
-        for value in item.values where !item.model.isDerived(value.slot) {
+        for value in item.values {
             let isReference = item.model.properties[value.slot].relationship != nil
             if isReference, plan.journal != nil { continue }
             guard let now = shownValue(of: object, value.slot) else { continue }
@@ -304,6 +302,9 @@ extension ManagedObjectContext {
             keepBlob(value, delta, object, slot)
             edits.values[slot] = value
             edits.assign(slot)
+        }
+        for (slot, value) in model.derivedValues({ edits.values[$0] }) {
+            edits.values[slot] = value
         }
         recordInsertion(object)
         noteChanged(object, id)

@@ -129,6 +129,7 @@ struct MigrationChain {
             options,
             removing: planned.stage?.removing ?? [],
             varyingDefault: planned.stage?.varyingDefault,
+            derived: planned.stage?.derived,
             control: control
         )
         if let body = planned.stage?.body {

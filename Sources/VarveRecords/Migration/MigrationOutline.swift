@@ -160,7 +160,9 @@ extension MigrationOutline {
         case .convertAttribute: (read, written) = (rows, rows)
         case .addAttribute:
             let make = planned.stage?.varyingDefault ?? options.varyingDefault
+            let derived = (planned.stage?.derived ?? options.derived)(step.entity)
             if make(step.entity, step.detail) != nil { written = rows }
+            if derived?.names.contains(step.detail) == true { (read, written) = (rows, rows) }
         case .changeAttribute where step.detail.hasSuffix("becomes required"): read = rows
         default: break
         }

@@ -25,6 +25,9 @@ public struct RecordStage: Sendable {
     /// What makes a new value for each row; see `RecordOptions.varyingDefault`.
     public var varyingDefault: @Sendable (String, String) -> (() -> StoredValue)?
 
+    /// See `RecordOptions.derived`; of the classes of this stage.
+    public var derived: @Sendable (String) -> DerivedAttributes? = { _ in nil }
+
     /// Joins the parts of a stage.
     public init(
         to target: Target,

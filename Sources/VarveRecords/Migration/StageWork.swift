@@ -45,6 +45,7 @@ extension SchemaChange {
         for (entity, attribute) in addedAttributes {
             try give(attribute, to: entity, transaction, isStaged: true)
         }
+        try derive(transaction, store.counters, all: true)
         // 6. What must hold.
         try check(change, transaction, store, stored)
     }

@@ -20,6 +20,7 @@ struct SchemaChange {
     let declared: SchemaDescription
     let removing: Set<String>
     let varyingDefault: @Sendable (String, String) -> (() -> StoredValue)?
+    let derived: @Sendable (String) -> DerivedAttributes?
     let control: MigrationControl
 
     init(
@@ -29,6 +30,7 @@ struct SchemaChange {
         _ options: RecordOptions,
         removing: Set<String> = [],
         varyingDefault: (@Sendable (String, String) -> (() -> StoredValue)?)? = nil,
+        derived: (@Sendable (String) -> DerivedAttributes?)? = nil,
         control: MigrationControl = MigrationControl()
     ) {
         self.resolution = resolution
@@ -36,6 +38,7 @@ struct SchemaChange {
         self.declared = declared
         self.removing = options.removing.union(removing)
         self.varyingDefault = varyingDefault ?? options.varyingDefault
+        self.derived = derived ?? options.derived
         self.control = control
     }
 
@@ -70,6 +73,7 @@ struct SchemaChange {
         for (entity, attribute) in addedAttributes {
             try give(attribute, to: entity, transaction)
         }
+        try derive(transaction, counters, all: false)
         try checkUnique(resolution.uniqueIndexes, transaction, counters)
     }
 

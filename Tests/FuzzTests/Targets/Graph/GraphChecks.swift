@@ -50,6 +50,7 @@ extension GraphWorld {
             try expect(Array(alpha.name.utf8), expected.name, "\(who).name")
             try expect(alpha.number, expected.number, "\(who).number")
             try expect(alpha.code, expected.code, "\(who).code")
+            try compareLabel(alpha, who)
         } else if let beta = object as? Beta {
             try expect(Array(beta.name.utf8), expected.name, "\(who).name")
             try expect(beta.number, expected.number, "\(who).number")
@@ -78,6 +79,15 @@ extension GraphWorld {
         }
     }
 
+    /// The derived value that is kept, and what requests find by it.
+    private func compareLabel(_ alpha: Alpha, _ who: String) throws {
+        let label = alpha.label
+        try expect(Array(alpha.snapshot().label.utf8), Array(label.utf8), "\(who).label")
+        guard let context = alpha.context, alpha.number % 3 == 0 else { return }
+        let found = try context.fetchIDs(Alpha.where { $0.label == label })
+        if !found.contains(alpha.id) { throw fail("\(who) is not found by its label") }
+    }
+
     /// In the order in which the library lists objects by themselves.
     func ordered(_ numbers: [Int]) -> [Int] { numbers.sorted { ids[$0] < ids[$1] } }
 
@@ -98,6 +108,7 @@ extension GraphWorld {
             if let alpha = object as? Alpha {
                 (plain.name, plain.number) = (Array(alpha.name.utf8), alpha.number)
                 plain.code = alpha.code
+                try compareLabel(alpha, "stored")
             } else if let beta = object as? Beta {
                 (plain.name, plain.number) = (Array(beta.name.utf8), beta.number)
                 plain.code = beta.code

@@ -10,6 +10,7 @@ final class Alpha: ManagedObject {
         let name = Column<Alpha, String>("name", default: "")
         let number = Column<Alpha, Int>("number", default: 0)
         let code = Column<Alpha, String?>("code")
+        let label = Column<Alpha, String>("label", derived: Alpha.label)
         let parent = ToOneColumn<Alpha, Alpha>("parent", inverse: "children")
         let children = ToManyColumn<Alpha, Alpha>("children", deleteRule: .cascade)
         let book = ToOneColumn<Alpha, Beta>("book", inverse: "chapters")
@@ -28,7 +29,13 @@ final class Alpha: ManagedObject {
         let steps = ToManyColumn<Alpha, Beta>("steps", inverse: "stepOf", ordered: true)
     }
     static let columns = Columns()
-    static var indexes: [EntityIndex] { [EntityIndex(columns.number)] }
+    static var indexes: [EntityIndex] {
+        [EntityIndex(columns.number), EntityIndex(columns.label)]
+    }
+    @Sendable private static func label(_ row: DerivedSource<Alpha>) -> String {
+        "\(row[columns.number]) \(row[columns.name])"
+    }
+    var label: String { "\(number) \(name)" }
     static var uniqueConstraints: [EntityConstraint] {
         [EntityConstraint(columns.code, onConflict: .upsert)]
     }

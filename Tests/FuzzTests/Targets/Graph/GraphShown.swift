@@ -20,6 +20,10 @@ struct ShownGraph: Equatable {
             var shown = Object(kind: object is Alpha ? "A" : "B")
             if let alpha = object as? Alpha {
                 shown.values = [alpha.name, "\(alpha.number)", alpha.code ?? "nil"]
+                let kept = alpha.snapshot().label
+                if !kept.utf8.elementsEqual(alpha.label.utf8) {
+                    throw Violation("\(object.objectID): the label \(kept) is kept")
+                }
             } else if let beta = object as? Beta {
                 shown.values = [beta.name, "\(beta.number)", beta.code ?? "nil"]
             }
