@@ -106,7 +106,9 @@ package final class StoreReferee: OpeningWitness {
             let location = StoreLocation.directory(store.directory, name: store.name)
             let observer = try StoreObserver.open(location)
             let report = try observer.verify(level: .full)
-            for problem in report.problems where !isExpected(problem, observer) {
+            let problems = report.problems.filter { !isExpected($0, observer) }
+            if !problems.isEmpty { keep(store) }
+            for problem in problems {
                 add(
                     "\(store.name): \(problem.subject): \(problem.message) \(problem.objects) "
                         + "\(problem.details)"
@@ -117,6 +119,22 @@ package final class StoreReferee: OpeningWitness {
             case .missing, .permission, .ioFailed: break
             default: add("\(store.name): \(error)")
             }
+        }
+    }
+
+    /// Copies an unsound store to the folder that `VARVE_KEEP_UNSOUND` names, to look at it: what
+    /// chance made is gone with the test otherwise.
+    private func keep(_ store: Store) {
+        guard let folder = ProcessInfo.processInfo.environment["VARVE_KEEP_UNSOUND"] else { return }
+        do {
+            let name = try store.directory.list().first { $0.hasSuffix(".varve") } ?? store.name
+            let file = try store.directory.openFile(name, mode: .read)
+            defer { file.close() }
+            let bytes = try file.read(at: FileOffset(0), count: Int(file.size()))
+            let place = URL(fileURLWithPath: folder).appendingPathComponent("\(UUID()).varve")
+            try Data(bytes).write(to: place)
+        } catch {
+            add("\(store.name) could not be kept: \(error)")
         }
     }
 

@@ -36,9 +36,12 @@ extension LogWriter {
         _ options: EngineOptions,
         _ counters: EngineCounters
     ) {
-        // After anything doubtful: a fresh page, clear of it and of a bad sector. The end of the
-        // newest frame may be zeros: its tail word did not arrive.
-        let dataEnd = max(recovered.dataEnd, recovered.newest.end.rawValue)
+        // After anything doubtful: a fresh page, clear of it and of a bad sector. The end of a
+        // frame may be zeros: its tail word did not arrive. All else of a sound frame did.
+        let dataEnd = max(
+            recovered.dataEnd + UInt64(FrameHeader.tailLength),
+            recovered.newest.end.rawValue
+        )
         let end =
             recovered.isClosed ? recovered.newest.end : FileOffset((dataEnd + 4095) & ~4095)
         self.init(

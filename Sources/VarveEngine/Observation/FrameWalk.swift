@@ -133,7 +133,7 @@ extension LogObserver {
         var position = max(start.rawValue, FileHeader.logStart.rawValue)
         while position < dataEnd {
             if let frame = try frame(at: FileOffset(position)) {
-                if !frame.isPayloadSound, let next = try soundFrame(inside: frame) {
+                if let next = try soundFrame(inside: frame) {
                     guard try body(.gap(position..<next)) else { return }
                     position = next
                     continue
@@ -152,9 +152,16 @@ extension LogObserver {
 
     /// Where a log goes on inside a frame that was torn: recovery goes on at a multiple of 4096
     /// after the bytes that arrived, which may lie before the end that the torn frame's header
-    /// names.
+    /// names. Of a frame with a sound payload only the tail word, which no hash covers, can be
+    /// missing.
     private func soundFrame(inside torn: ObservedFrame) throws(EngineError) -> UInt64? {
+        if torn.isPayloadSound && torn.isTailSound { return nil }
         var place = (torn.offset.rawValue | 4095) + 1
+        if torn.isPayloadSound {
+            let tail = torn.end.rawValue - UInt64(FrameHeader.tailLength)
+            guard tail & 4095 == 0 else { return nil }
+            place = tail
+        }
         while place < min(torn.end.rawValue, dataEnd) {
             if let frame = try frame(at: FileOffset(place)), frame.isPayloadSound { return place }
             place += 4096
