@@ -36,6 +36,13 @@ public enum ProcessCounters {
         number("VmRSS:", in: "/proc/self/status", scale: 1024)
     }
 
+    /// Seconds that all threads of this process spent on processors so far, the system's included.
+    public static var processorSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// The most bytes of memory that were resident since `resetPeak()`.
     public static var peakResidentBytes: UInt64? {
         number("VmHWM:", in: "/proc/self/status", scale: 1024)

@@ -88,6 +88,7 @@ public struct Goal: Sendable {
         typealias I = Workload.MixedWork
         typealias K = Workload.Queries
         typealias L = Workload.LiveLists
+        typealias O = Workload.ObjectGraph
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -120,6 +121,9 @@ public struct Goal: Sendable {
             Line(K.predicateScan, 2, lmdb: 1, rocksDB: 4, records: 3),
             Line(L.tenChanged, records: 20),
             Line(L.thousandLists, records: 20),
+            Line(O.insert, records: 2),
+            Line(O.update, records: 3),
+            Line(O.cascade, records: 2),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -40,6 +40,12 @@ public struct Scale: Codable, Equatable, Sendable {
     public var lists: Int
     /// Openings and jumps of workload n.
     public var jumps: Int
+    /// Photos of workload o.
+    public var photos: Int
+    /// Photos of workload o that one save changes.
+    public var ratings: Int
+    /// Saves of one photo of workload o.
+    public var graphSaves: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -61,7 +67,10 @@ public struct Scale: Codable, Equatable, Sendable {
         liveRows: 100_000,
         liveCommits: 15,
         lists: 1_000,
-        jumps: 31
+        jumps: 31,
+        photos: 100_000,
+        ratings: 10_000,
+        graphSaves: 1_000
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -83,7 +92,10 @@ public struct Scale: Codable, Equatable, Sendable {
         liveRows: 100_000,
         liveCommits: 7,
         lists: 1_000,
-        jumps: 15
+        jumps: 15,
+        photos: 20_000,
+        ratings: 2_000,
+        graphSaves: 300
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -105,6 +117,9 @@ public struct Scale: Codable, Equatable, Sendable {
         liveRows: 500,
         liveCommits: 4,
         lists: 20,
-        jumps: 5
+        jumps: 5,
+        photos: 400,
+        ratings: 40,
+        graphSaves: 5
     )
 }

@@ -116,6 +116,7 @@ enum Registry {
             title: "a list of all rows is opened and looked at",
             contestants: objects(Events.LongList())
         ),
+        Workload(id: "o", title: "objects with relationships", contestants: graphs),
     ]
 
     /// The chart over size: the work in stores of one size.
@@ -188,6 +189,12 @@ enum Registry {
             event.contestant(rocksDB, RocksDBPeer.self),
         ]
     }
+
+    private static let graphs: [Contestant] = [
+        .objectGraph(Report.varve, .object, VarveGraphPeer.self, usual),
+        .objectGraph(Peers.grdbRecords, .object, GRDBGraphPeer.self, usual),
+        .objectGraph(Peers.grdbPrepared, .object, GRDBGraphPeer.self, best),
+    ]
 
     private static let blobs: [Contestant] = [
         .blobs(Report.varve, .engine, VarveRecordBlobPeer.self, usual),
