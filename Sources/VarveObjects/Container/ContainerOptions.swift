@@ -62,6 +62,13 @@ public struct ContainerOptions: Sendable {
     /// and must not use the container. Nil, the default, costs nothing. Requests are told with the
     /// values that they compare.
     public var trace: (@Sendable (TraceEvent) -> Void)?
+    /// How many objects one relationship may be followed to, each with a read of its own, within
+    /// ten seconds, before `trace` is told once with the `prefetch` that reads them together. Of
+    /// the view context and others that tell observers. 0: never. Costs nothing without `trace`.
+    public var repeatedFaultsMax = 64
+    /// Whether what objects print of themselves (`description`, `dump`) has no values: entity, ID,
+    /// state and names alone.
+    public var redactsDescriptions = false
     /// Told about each implicit read that failed, on the thread of the context.
     public var onReadFailure: (@Sendable (ReadFailure) -> Void)?
     /// How long a save waits for another process to end its turn: tests wait less.

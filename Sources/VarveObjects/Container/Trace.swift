@@ -18,6 +18,9 @@ public enum TraceEvent: Sendable {
     case merge(MergeTrace)
     /// The store was compacted, by the app or by itself.
     case compaction(CompactionTrace)
+    /// A relationship was followed from many objects with a read for each
+    /// (`ContainerOptions.repeatedFaultsMax`).
+    case repeatedFaults(RepeatedFaultsTrace)
 }
 
 /// A request.
@@ -127,7 +130,7 @@ extension ManagedObjectContext {
 
 extension PersistentContainer {
     /// `Item.where { title == "a" }.sorted { title }.limit(5)`.
-    fileprivate func text<Entity>(of plan: RequestPlan<Entity>) -> String {
+    func text<Entity>(of plan: RequestPlan<Entity>) -> String {
         let descriptor = plan.descriptor
         let filter = (try? text(of: descriptor.filter)) ?? "…"
         var text = "\(plan.model.name).where { \(filter) }"

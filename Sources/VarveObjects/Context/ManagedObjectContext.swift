@@ -105,6 +105,8 @@ public final class ManagedObjectContext: Observable {
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     /// The commit of the past at which the context stays; nil for one of the present.
     private(set) var fixed: RecordSnapshot?
+    /// Counts reads one by one; nil where nobody wants to hear of them.
+    let faultWatch: FaultWatch?
     private let pinToken: Int
     private let owner: PinOwner
     /// The same commit, held by blob handles that may outlive the context.
@@ -114,6 +116,7 @@ public final class ManagedObjectContext: Observable {
         self.container = container
         self.author = author
         self.core = ContextCore(container: container, observes: observes, label: label)
+        faultWatch = observes ? FaultWatch(container) : nil
         self.pinToken = container.pins.makeToken()
         self.owner = PinOwner(.context, label: label)
         container.counters.contexts.add(1, ordering: .relaxed)

@@ -32,6 +32,7 @@ extension ManagedObjectContext {
             let exists = try? snapshot.exists(targetModel.record.id, target)
             if exists == false { return nil }
         }
+        faultWatch?.led(to: target, model, slot)
         return self.object(target, targetModel)
     }
 
@@ -168,6 +169,11 @@ extension ManagedObjectContext {
     private func readList(of object: any ManagedObject, slot: Int) -> RelatedList? {
         let list = object.storage.related?.first { $0.slot == slot }
         return list?.commit == snapshot?.number ? list : nil
+    }
+
+    /// The saved members, as far as they are in memory; nil: they were not read.
+    func knownMembers(of object: any ManagedObject, slot: Int) -> [ObjectID]? {
+        object.storage.isNew ? [] : readList(of: object, slot: slot)?.ids
     }
 
     private func registeredTarget(of object: any ManagedObject, slot: Int) -> ObjectID? {

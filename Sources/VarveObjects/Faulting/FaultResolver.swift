@@ -30,7 +30,9 @@ extension ManagedObjectContext {
         let registry = core.registry
         let row = try container.translating { () throws(RecordError) in
             try snapshot.row(model.record.id, id, pin: true) {
-                registry.followers(of: id, limit: Self.readAheadMax)
+                let followers = registry.followers(of: id, limit: Self.readAheadMax)
+                if followers.isEmpty { faultWatch?.isRead(id, self) }
+                return followers
             }
         }
         guard let row else {

@@ -37,6 +37,7 @@ extension ManagedObjectContext {
         let snapshot = try snapshot(for: descriptor)
         // 2. plan: names become numbers, the request is checked.
         let plan = try RequestPlan(descriptor, in: self)
+        faultWatch?.requested(plan, in: container)
         // 3. scan, 4. overlay, 5. window: IDs from the index or the rows, edits of this context in
         //    or out, limit and offset.
         let ids = try orderedIDs(plan, snapshot)
@@ -81,6 +82,7 @@ extension ManagedObjectContext {
         }
         let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
+        faultWatch?.requested(plan, in: container)
         return BatchedResults(
             store: BatchStore(
                 context: self,

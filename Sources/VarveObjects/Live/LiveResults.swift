@@ -77,6 +77,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
         _ context: ManagedObjectContext,
         _ feed: LiveFeed
     ) throws(StoreError) -> LiveList {
+        context.faultWatch?.requested(plan, in: context.container)
         let snapshot = try feed.begin()
         let made = try context.container.translating { () throws(RecordError) in
             try ListRequest(plan, sectionTerm: sectionTerm, context, snapshot)

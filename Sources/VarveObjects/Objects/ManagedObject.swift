@@ -13,7 +13,8 @@ import VarveRecords
 /// follows the same shape: a `Columns` struct, a `storage`, and one accessor per property that
 /// calls `storedValue` and `setStoredValue`. Objects belong to their context and are not Sendable;
 /// pass `id` or `snapshot()`.
-public protocol ManagedObject: AnyObject, Hashable, Identifiable, Observable, SendableMetatype
+public protocol ManagedObject: AnyObject, Hashable, Identifiable, Observable, SendableMetatype,
+    CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 where ID == TypedObjectID<Self> {
     /// The entity's columns, as stored properties in their order.
     associatedtype Columns: Sendable
@@ -145,15 +146,6 @@ extension ManagedObject {
     /// The failure of the last implicit read of this object, until one succeeds.
     public var readFailure: StoreError? {
         storage.core.context?.failures[storage.object]
-    }
-
-    /// Entity, number and state. Loads nothing.
-    public var description: String {
-        let state =
-            isInserted
-            ? "inserted"
-            : storage.isDeleted ? "deleted" : isFault ? "fault" : isUpdated ? "updated" : "filled"
-        return "\(storage.model.name)/\(storage.object.rawValue) (\(state))"
     }
 
     /// Two references to the same object.

@@ -57,7 +57,10 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         watch()
         let ids = reading(Array(repeating: ReadMembers.unread, count: read.told)) {
             context throws(StoreError) in
-            try context.members(of: owner, slot: slot)
+            if let watch = context.faultWatch, context.hasFault(owner, slot: slot) {
+                watch.isRead(owner.storage.model, slot, context)
+            }
+            return try context.members(of: owner, slot: slot)
         }
         read.ids = ids
         return ids
@@ -107,6 +110,9 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
             preconditionFailure("\(Target.entityName) is not in the container's schema")
         }
         if id != ReadMembers.unread, let context {
+            if let watch = context.faultWatch, context.registered(id) == nil {
+                watch.led(to: id, owner.storage.model, slot)
+            }
             if let object = context.object(id, model) as? Target { return object }
         } else if let object = core.context?.registered(id) as? Target {
             // The insertion of the owner was rolled back; this one is still here.

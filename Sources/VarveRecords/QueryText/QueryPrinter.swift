@@ -1,6 +1,6 @@
 // Printing filters and orders, so that they are read as the same again.
 
-import VarveBase
+public import VarveBase
 
 extension QueryText {
     /// A filter as text.
@@ -193,26 +193,38 @@ extension QueryText {
         _ entity: RecordEntity
     ) throws(RecordError) -> String {
         let compiled = try CompiledPath(path, entity: entity, schema: schema)
-        switch try compiled.coerce(value) {
+        let stored = try compiled.coerce(value)
+        if case .reference(let id) = stored {
+            var current = entity
+            for name in path.names { current = try target(of: name, current) }
+            return "\(Self.spelled(current.name)):\(id.rawValue)"
+        }
+        var type: AttributeType?
+        if case .attribute(let known) = compiled.kind { type = known }
+        return Self.text(of: stored, type)
+    }
+
+    /// A value as it stands in a filter; of a reference the object's number alone.
+    /// - Parameters:
+    ///   - value: as it is stored.
+    ///   - type: its attribute's; nil for the value of a relationship.
+    public static func text(of value: StoredValue, _ type: AttributeType?) -> String {
+        switch value {
         case .null: return "nil"
         case .bool(let value): return value ? "true" : "false"
         case .int(let value):
-            guard compiled.kind == .attribute(.uint64) else { return "\(value)" }
-            return "\(UInt64(bitPattern: value) ^ 1 << 63)"
+            return type == .uint64 ? "\(UInt64(bitPattern: value) ^ 1 << 63)" : "\(value)"
         case .float(let value): return value.isNaN ? "nan" : "\(value)"
         case .double(let value): return value.isNaN ? "nan" : "\(value)"
-        case .date(let seconds): return Self.printed(date: seconds)
-        case .text(let text): return Self.quoted(text)
-        case .data(let bytes): return "data(\"\(Self.hex(bytes))\")"
-        case .uuid(let value): return "UUID(\"\(Self.printed(value))\")"
+        case .date(let seconds): return printed(date: seconds)
+        case .text(let text): return quoted(text)
+        case .data(let bytes): return "data(\"\(hex(bytes))\")"
+        case .uuid(let value): return "UUID(\"\(printed(value))\")"
         case .decimal(let value):
             let digits = value.digits.isEmpty ? "0" : value.digits.map { "\($0)" }.joined()
             let exponent = value.exponent == 0 ? "" : "e\(value.exponent)"
             return (value.isNegative ? "-" : "") + digits + exponent
-        case .reference(let id):
-            var current = entity
-            for name in path.names { current = try target(of: name, current) }
-            return "\(Self.spelled(current.name)):\(id.rawValue)"
+        case .reference(let id): return "\(id.rawValue)"
         case .blob(let blob): return "blob(\"\(blob.digest.hexText)\", \(blob.length))"
         }
     }
