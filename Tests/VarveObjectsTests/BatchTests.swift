@@ -159,7 +159,15 @@ import VarveObjects
             row.email = email
             row.name = "second"
         }
-        #expect(second.inserted == 1 && second.updated == 2)
+        // The second "b" changes nothing any more.
+        #expect(second.inserted == 1 && second.updated == 1 && second.skipped == 1)
+        let before = try container.historyToken
+        let again = try context.batchInsert(Account.self, ["b", "c"]) { row, email in
+            row.email = email
+            row.name = "second"
+        }
+        #expect(again.inserted == 0 && again.updated == 0 && again.skipped == 2)
+        #expect(try container.historyToken == before)
         let accounts = try context.fetch(Account.all)
         #expect(accounts.map(\.email) == ["a", "b", "c"])
         #expect(Array(accounts.map(\.id).prefix(2)) == ids)

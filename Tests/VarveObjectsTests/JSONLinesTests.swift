@@ -335,6 +335,41 @@ private struct Pieces<Element: Sendable>: AsyncSequence, Sendable {
         #expect(try container.newContext().count(Town.all) == 50)
     }
 
+    /// As streams do: cancelled, it ends without an error.
+    private struct EndsWhenCancelled<Element: Sendable>: AsyncSequence, Sendable {
+        let element: Element
+        let count: Int
+        struct Iterator: AsyncIteratorProtocol {
+            let element: Element
+            var left: Int
+            mutating func next() async -> Element? {
+                left -= 1
+                if left >= 0 { return element }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                return nil
+            }
+        }
+        func makeAsyncIterator() -> Iterator { Iterator(element: element, left: count) }
+    }
+
+    @Test func anInputThatACancellationEndedIsNotComplete() async throws {
+        let (container, _) = try lands()
+        let values = Task.detached {
+            let towns = EndsWhenCancelled(element: "town", count: 10)
+            try await container.newContext()
+                .batchInsert(Town.self, towns, rowsPerCommit: 10) { $0.name = $1 }
+        }
+        await #expect(throws: CancellationError.self) { try await values.value }
+        #expect(try container.newContext().count(Town.all) == 10)
+        let lines = Task.detached {
+            // Cut off in the middle of what looks like a whole line.
+            let pieces = EndsWhenCancelled(element: "{\"name\": \"village\"}", count: 1)
+            try await container.newContext().batchInsert(Town.self, jsonLines: pieces)
+        }
+        await #expect(throws: CancellationError.self) { try await lines.value }
+        #expect(try container.newContext().count(Town.all) == 10)
+    }
+
     @Test func anAsyncSequenceOfValues() async throws {
         let (container, context) = try lands("IS")
         let values = Pieces(

@@ -61,6 +61,8 @@ extension ManagedObjectContext {
             gathered.append((number, element))
             if gathered.count >= rowsPerCommit { try write() }
         }
+        // A sequence may end because the task was cancelled: that is no end of the input.
+        try checkCancellation()
         if !gathered.isEmpty { try write() }
         return batch.result
     }

@@ -211,6 +211,15 @@ final class BatchWriter<Entity: ManagedObject> {
             return model.properties[slot].attribute != nil
         }
         let current = try transaction.row(model.record.id, existing)
+        if let current {
+            let isSame = try changes.allSatisfy {
+                try transaction.value(of: current, $0.column).isSame(as: $0.value)
+            }
+            if isSame {
+                pending.skipped += 1
+                return true
+            }
+        }
         let whole = try model.withDerived(changes, over: current, transaction)
         try transaction.update(model.record.id, existing, whole)
         pending.updated += 1

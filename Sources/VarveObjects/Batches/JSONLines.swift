@@ -193,6 +193,8 @@ private struct JSONLinesImport<Entity: ManagedObject> {
             if let piece {
                 try naming { () throws in try piece._add(to: &splitter) }
             } else {
+                // Some inputs end when the task is cancelled: the last line may be cut off then.
+                try context.checkCancellation()
                 isAtEnd = true
                 splitter.finish()
             }

@@ -23,8 +23,8 @@ extension ManagedObject {
     /// saved value. Loads nothing.
     public var detailedDescription: String { ObjectDescription(self).lines }
 
-    /// Entity, number, state and the names of the properties that are in memory, without values: for
-    /// logs that others read. Loads nothing.
+    /// Entity, number, state and the names of the properties that are in memory, without values:
+    /// for logs that others read. Loads nothing.
     public var redactedDescription: String { ObjectDescription(self, isRedacted: true).line }
 
     /// The same for `dump` and for tests that compare objects: what is in memory, relationships as
