@@ -41,7 +41,7 @@ public struct GraphPhoto: Sendable {
 
 /// Workload o: albums and people, and photos that have one of each. An album that is deleted takes
 /// its photos along; a person leaves them without an author. Both sides can be followed.
-public protocol GraphPeer: AnyObject {
+public protocol GraphPeer: AnyObject, SendableMetatype {
     /// Opens or makes the store.
     init(graphDirectory: String, options: PeerOptions) throws
     /// Albums and people by number, in one durable commit.
