@@ -123,6 +123,31 @@ import VarveRecords
         }
     }
 
+    /// The rows that a cascade reaches are read together, and who they lead to is looked for once.
+    @Test func `a cascade of n rows makes one pass over the store`() throws {
+        for count in [100, 200] {
+            let nodes = try Nodes(count)
+            let other = Node(in: nodes.context)
+            for member in nodes.members {
+                nodes.owner.children.append(member)
+                member.guardian = other
+            }
+            try nodes.context.save()
+            nodes.container.trimMemory(.rows)
+            let context = nodes.container.newContext()
+            let owner = try #require(try context.existingObject(with: nodes.owner.id))
+            let before = nodes.container.statistics
+            context.delete(owner)
+            context.processPendingChanges()
+            let passes = nodes.container.statistics.storePasses - before.storePasses
+            #expect(passes <= 2, "\(count): \(passes)")
+            #expect(context.deletedObjects.count == count + 1)
+            try context.save()
+            #expect(try context.fetchIDs(Node.all) == [other.id])
+            #expect(try context.existingObject(with: other.id)?.guarded.count == 0)
+        }
+    }
+
     @Test(arguments: List.ordered, [false, true])
     func `n inserts at the front and one save`(_ list: List, _ isBehind: Bool) throws {
         try expectLinear(entries: 4) { count in

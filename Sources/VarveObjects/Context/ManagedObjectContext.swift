@@ -105,6 +105,10 @@ public final class ManagedObjectContext: Observable {
     @safe @exclusivity(unchecked) private var pinned: RecordSnapshot?
     /// The commit of the past at which the context stays; nil for one of the present.
     private(set) var fixed: RecordSnapshot?
+    /// Objects that the commit has, among those that edits lead to. Of one commit only.
+    @safe @exclusivity(unchecked) var existing: Set<ObjectID> = []
+    /// The objects of the edit under way, which is asked for them again and again.
+    @safe @exclusivity(unchecked) var inHand: ObjectsInHand?
     /// Counts reads one by one; nil where nobody wants to hear of them.
     let faultWatch: FaultWatch?
     private let pinToken: Int
@@ -142,6 +146,7 @@ public final class ManagedObjectContext: Observable {
         get { pinned }
         set {
             pinned = newValue
+            existing = []
             // What others commit concerns no context of the past.
             if fixed == nil { container.pins.set(pinToken, newValue?.number) }
         }
@@ -193,6 +198,10 @@ public final class ManagedObjectContext: Observable {
 
     /// The living object with that ID.
     func registered(_ id: ObjectID) -> (any ManagedObject)? {
+        if let inHand {
+            if inHand.id == id { return inHand.object }
+            if inHand.targetID == id { return inHand.target }
+        }
         guard let (object, entity) = core.registry.find(id) else { return nil }
         return container.schema.entities[entity].cast(object)
     }
@@ -391,6 +400,14 @@ public final class ManagedObjectContext: Observable {
     public func checkCancellation() throws {
         if cancellation?.isCancelled ?? Task.isCancelled { throw CancellationError() }
     }
+}
+
+/// An object whose to-one relationship is being set, and the one that it is to lead to.
+struct ObjectsInHand {
+    let id: ObjectID
+    let object: any ManagedObject
+    let targetID: ObjectID?
+    let target: (any ManagedObject)?
 }
 
 /// What a context is doing.

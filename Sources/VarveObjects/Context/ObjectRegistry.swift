@@ -35,7 +35,10 @@ public import VarveBase
 
     /// The living object with that ID, with its entity's number.
     func find(_ id: ObjectID) -> (object: AnyObject, entity: Int)? {
-        let (bits, entity) = table.withLock { table in (table.retained(id), table.entity(of: id)) }
+        let (bits, entity) = table.withLock { table in
+            guard let place = table.slot(of: id) else { return (UInt(0), 0) }
+            return (table.retained(at: place), table.entity(at: place))
+        }
         return bits == 0 ? nil : (Self.object(bits), entity)
     }
 
@@ -149,8 +152,8 @@ public import VarveBase
             found.reserveCapacity(table.count)
             for slot in 0..<table.capacity where unsafe table.slots[slot].object != 0 {
                 let id = unsafe ObjectID(table.slots[slot].id)
-                let bits = table.retained(id)
-                if bits != 0 { found.append((id, bits, table.entity(of: id))) }
+                let bits = table.retained(at: slot)
+                if bits != 0 { found.append((id, bits, table.entity(at: slot))) }
             }
             return found
         }
@@ -205,18 +208,22 @@ public import VarveBase
     @inline(__always)
     func retained(_ id: ObjectID, entity: Int? = nil) -> UInt {
         guard let place = slot(of: id) else { return 0 }
-        if let entity, unsafe Int(slots[place].entity) != entity { return 0 }
+        if let entity, self.entity(at: place) != entity { return 0 }
+        return retained(at: place)
+    }
+
+    /// A new reference to the object of a slot; 0 if its end has begun.
+    @inline(__always)
+    func retained(at place: Int) -> UInt {
         // The object is not freed while its entry stands here.
-        return unsafe UInt(
+        unsafe UInt(
             bitPattern: varve_try_retain(UnsafeMutableRawPointer(bitPattern: slots[place].object))
         )
     }
 
-    /// The number of the entity that an ID's object belongs to.
-    func entity(of id: ObjectID) -> Int {
-        guard let place = slot(of: id) else { return -1 }
-        return Int(unsafe slots[place].entity)
-    }
+    /// The number of the entity that a slot's object belongs to.
+    @inline(__always)
+    func entity(at place: Int) -> Int { Int(unsafe slots[place].entity) }
 
     mutating func insert(
         _ object: UInt,

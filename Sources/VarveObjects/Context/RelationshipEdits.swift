@@ -194,7 +194,10 @@ extension ManagedObjectContext {
         guard let value = value(of: object, slot: slot) else { return }
         let new = target?.storage.object
         if value.object == new, lostTargets.isEmpty { return }
-        submit(.relate(model, object.storage.object, slot: slot, to: new), object)
+        let id = object.storage.object
+        inHand = ObjectsInHand(id: id, object: object, targetID: new, target: target)
+        submit(.relate(model, id, slot: slot, to: new), object)
+        inHand = nil
     }
 
     func addMember(

@@ -155,6 +155,7 @@ extension ManagedObjectContext {
     func invalidate(_ object: any ManagedObject) {
         guard !object.storage.state.contains(.invalid) else { return }
         let row = object.storage.row
+        inHand = nil
         object.storage.row = nil
         object.storage.edits = nil
         object.storage.related = nil

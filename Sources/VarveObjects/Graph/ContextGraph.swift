@@ -15,6 +15,12 @@ struct LooseKey: Hashable {
     let owner: EntityID
     let slot: Int
     let target: ObjectID
+
+    /// See `NumberHash`.
+    func _rawHashValue(seed: Int) -> Int {
+        let place = UInt64(truncatingIfNeeded: slot) &<< 16 | UInt64(owner.rawValue)
+        return NumberHash.mix(target.rawValue ^ place &<< 32, seed)
+    }
 }
 
 extension ManagedObjectContext: GraphState {
@@ -31,9 +37,16 @@ extension ManagedObjectContext: GraphState {
             if object.isInserted || object.storage.row != nil { return true }
         }
         let snapshot = try currentSnapshot()
-        return try container.translating { () throws(RecordError) in
+        if existing.contains(id) { return true }
+        let exists = try container.translating { () throws(RecordError) in
             try snapshot.exists(model.record.id, id)
         }
+        if exists {
+            // Bounded: many objects that lead to few are what it is for.
+            if existing.count >= 4096 { existing = [] }
+            existing.insert(id)
+        }
+        return exists
     }
 
     func isUnsaved(_ id: ObjectID) -> Bool { changed[id]?.storage.isNew ?? false }
@@ -189,7 +202,7 @@ extension ManagedObjectContext: GraphState {
         // it, values do not.
         if observersTold > 0, undoSteps?.recorder.isPaused == true { era += 1 }
         if !lostTargets.isEmpty { forgetLost(intent) }
-        journal.append(intent)
+        journal.append(intent, isFirst: isAsStored(intent, object))
         let before = withdrawals
         var failure: StoreError?
         editsUnderWay += 1
@@ -214,6 +227,16 @@ extension ManagedObjectContext: GraphState {
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
+    }
+
+    /// Whether the to-one relationship that is set has no edit yet.
+    private func isAsStored(_ intent: Intent, _ object: any ManagedObject) -> Bool {
+        guard case .relate(_, let id, let slot, _) = intent, object.storage.object == id else {
+            return false
+        }
+        guard let edited = object.storage.edits?.values[slot] else { return true }
+        guard case .null = edited else { return false }
+        return object.isInserted
     }
 
     /// Several edits that an app made with one call. What they have come to is asked at the end:

@@ -200,9 +200,8 @@ extension GraphState {
             let (model, id) = doomed[next]
             next += 1
             if next > 1, has(.cascadeStopsAtTheFirstLevel) { continue }
-            for slot in model.relationshipSlots {
+            for slot in model.cascadeSlots {
                 guard let relationship = model.properties[slot].relationship,
-                    relationship.rule == .cascade,
                     let far = schema.entity(relationship.target)
                 else { continue }
                 for target in try targets(model, id, slot) where try isAlive(target, far) {
@@ -230,12 +229,17 @@ extension GraphState {
     /// only a column can keep a reference to what is gone (`noAction`), and none keeps one to what
     /// never was in a commit.
     private func detach(_ model: EntityModel, _ id: ObjectID) throws(StoreError) {
-        let isNew = isUnsaved(id)
         for slot in model.relationshipSlots {
             guard let relationship = model.properties[slot].relationship,
                 let inverse = relationship.inverseSlot,
                 let far = schema.entity(relationship.target)
             else { continue }
+            if relationship.inverseIsToMany, !relationship.isToMany {
+                if let target = try reference(id, model, slot), try isAlive(target, far) {
+                    try remove(id, target, far, inverse)
+                }
+                continue
+            }
             if relationship.inverseIsToMany {
                 for target in try targets(model, id, slot) where try isAlive(target, far) {
                     try remove(id, target, far, inverse)
@@ -243,14 +247,16 @@ extension GraphState {
                 continue
             }
             // A denied deletion is not saved.
-            if !isNew, relationship.rule == .noAction || relationship.rule == .deny { continue }
+            if relationship.rule == .noAction || relationship.rule == .deny, !isUnsaved(id) {
+                continue
+            }
             for target in try targets(model, id, slot) where try isAlive(target, far) {
                 guard try reference(target, far, inverse) == id else { continue }
                 try setReference(target, far, inverse, nil)
             }
         }
         for (owner, slot) in schema.incoming(model.record.id) {
-            if !isNew, owner.properties[slot].relationship?.rule == .noAction { continue }
+            if owner.properties[slot].relationship?.rule == .noAction, !isUnsaved(id) { continue }
             for other in try referring(owner, slot, to: id) where try isAlive(other, owner) {
                 guard try reference(other, owner, slot) == id else { continue }
                 try setReference(other, owner, slot, nil)

@@ -100,8 +100,11 @@ struct Journal {
     /// In the order of the app's calls; nil where a later one took its place.
     private var entries: [Intent?] = []
     /// Where the last word about a to-one relationship stands, as long as a later one may take its
-    /// place.
-    private var lastWords: [ToManyKey: Int] = [:]
+    /// place; nil: nobody has asked since `wordsBegin`. An app that makes objects sets each of
+    /// their relationships once, and never asks.
+    private var lastWords: [ToManyKey: Int]?
+    /// The first entry in whose place a later one may come.
+    private var wordsBegin = 0
     private var dead = 0
     /// Whether some property may be named by more than its last word.
     private var hasHistory = false
@@ -125,20 +128,41 @@ struct Journal {
     }
 
     /// Adds an intent. A to-one relationship that is set again and again leaves one entry.
-    mutating func append(_ intent: Intent) {
-        if let key = Self.replaceable(intent) {
-            if let earlier = lastWords[key] {
+    ///
+    /// - Parameter isFirst: whether the property was as in the store: no earlier entry has to be
+    ///   looked for. One that is there nevertheless does no harm, the later one counts.
+    mutating func append(_ intent: Intent, isFirst: Bool = false) {
+        let key = Self.replaceable(intent)
+        if let key, !isFirst || lastWords != nil {
+            if lastWords == nil { findLastWords() }
+            if let earlier = lastWords?.updateValue(entries.count, forKey: key) {
                 entries[earlier] = nil
                 dead += 1
             }
-            lastWords[key] = entries.count
-        } else {
-            // What follows stands on what was there.
-            lastWords = [:]
-            hasHistory = true
         }
         entries.append(intent)
+        // What follows stands on what was there.
+        if key == nil { endWords() }
         if dead > 64, dead > entries.count / 2 { compact() }
+    }
+
+    /// No entry gives its place to a later one any more.
+    private mutating func endWords() {
+        lastWords = nil
+        wordsBegin = entries.count
+        hasHistory = true
+    }
+
+    private mutating func findLastWords() {
+        var found: [ToManyKey: Int] = [:]
+        for (index, entry) in entries.enumerated().dropFirst(wordsBegin) {
+            guard let entry, let key = Self.replaceable(entry) else { continue }
+            if let earlier = found.updateValue(index, forKey: key) {
+                entries[earlier] = nil
+                dead += 1
+            }
+        }
+        lastWords = found
     }
 
     /// The property of which only the last word counts; nil where each step does: setting a
@@ -154,7 +178,9 @@ struct Journal {
 
     /// A property has the value again that it has in the store: as if it had never been set.
     mutating func takeBack(_ key: ToManyKey) {
-        guard !hasHistory, let place = lastWords.removeValue(forKey: key) else { return }
+        if hasHistory { return }
+        if lastWords == nil { findLastWords() }
+        guard let place = lastWords?.removeValue(forKey: key) else { return }
         entries[place] = nil
         dead += 1
     }
@@ -164,8 +190,7 @@ struct Journal {
         takeOutPhantoms()
         entries.removeAll { $0.map(isOut) ?? true }
         dead = 0
-        lastWords = [:]
-        hasHistory = true
+        endWords()
     }
 
     /// Takes the newest one out.
@@ -174,8 +199,7 @@ struct Journal {
             if last != nil { break }
             dead -= 1
         }
-        lastWords = [:]
-        hasHistory = true
+        endWords()
     }
 
     /// New objects that were deleted again leave the journal: what led to them leads nowhere. No
@@ -183,8 +207,7 @@ struct Journal {
     mutating func forget(_ phantoms: Set<ObjectID>, _ schema: SchemaModel) {
         self.phantoms.formUnion(phantoms)
         self.schema = schema
-        lastWords = [:]
-        hasHistory = true
+        endWords()
     }
 
     /// Before one of them comes back: from then on later intents may name it.
@@ -196,9 +219,8 @@ struct Journal {
         self.phantoms = []
         entries = entries.map { $0.flatMap { Self.without(phantoms, $0, schema) } }
         dead = entries.count { $0 == nil }
-        lastWords = [:]
-        hasHistory = true
         compact()
+        endWords()
     }
 
     private static func without(
@@ -242,8 +264,9 @@ struct Journal {
             places[index] = kept.count
             kept.append(entry)
         }
+        wordsBegin = kept.count - places.keys.count { $0 >= wordsBegin }
         entries = kept
-        lastWords = lastWords.compactMapValues { places[$0] }
+        lastWords = lastWords?.compactMapValues { places[$0] }
         dead = 0
     }
 }

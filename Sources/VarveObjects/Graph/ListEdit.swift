@@ -11,6 +11,11 @@ import VarveBase
 struct ToManyKey: Hashable {
     var owner: ObjectID
     var slot: Int
+
+    /// See `NumberHash`. Every edit of a relationship is looked up a few times.
+    func _rawHashValue(seed: Int) -> Int {
+        NumberHash.mix(owner.rawValue ^ UInt64(truncatingIfNeeded: slot) &<< 52, seed)
+    }
 }
 
 /// The edits of one to-many relationship.
@@ -19,9 +24,7 @@ final class ToManyEdit {
     let model: EntityModel
     let slot: Int
     private let isOrdered: Bool
-    /// Added members, with the order in which they came.
-    private var additions: [ObjectID: Int] = [:]
-    private var next = 0
+    private var additions = Additions()
     private(set) var removed: Set<ObjectID> = []
     /// Members that were removed and added again.
     private var moved = 0
@@ -40,10 +43,10 @@ final class ToManyEdit {
     }
 
     /// Members that the commit does not have, or has elsewhere, in the order in which they came.
-    var added: [ObjectID] { additions.sorted { $0.value < $1.value }.map(\.key) }
+    var added: [ObjectID] { additions.ids }
 
     /// What the edits say of members, wherever they stand.
-    var marks: Marks { Marks(additions: Set(additions.keys), removed: removed) }
+    var marks: Marks { Marks(additions: Set(additions.ids), removed: removed) }
 
     /// Whether nothing is different from the commit.
     var isEmpty: Bool { additions.isEmpty && removed.isEmpty && order == nil }
@@ -52,18 +55,19 @@ final class ToManyEdit {
         cached = nil
         if let count = order?.count, order?.contains(id) == false { order?.insert(id, at: count) }
         // Back again is as if nothing had been; in an order it stands elsewhere.
-        if removed.contains(id), !isOrdered {
-            removed.remove(id)
-            return
+        if !removed.isEmpty, removed.contains(id) {
+            if !isOrdered {
+                removed.remove(id)
+                return
+            }
+            moved += 1
         }
-        if removed.contains(id) { moved += 1 }
-        additions[id] = next
-        next += 1
+        additions.append(id)
     }
 
     func remove(_ id: ObjectID) {
         cached = nil
-        if additions.removeValue(forKey: id) == nil {
+        if !additions.remove(id) {
             removed.insert(id)
         } else if removed.contains(id) {
             moved -= 1
@@ -134,14 +138,14 @@ final class ToManyEdit {
     /// Takes everything back if what was taken out stands where it stood.
     /// - Complexity: O(moved members), where the last one is the last of the commit.
     func dropMoves(over base: [ObjectID]) {
-        guard isOnlyMoved, let last = base.last, additions[last] == next - 1,
+        guard isOnlyMoved, let last = base.last, additions.last == last,
             base.suffix(moved).elementsEqual(added)
         else { return }
         forget()
     }
 
     private func forget() {
-        additions = [:]
+        additions = Additions()
         removed = []
         order = nil
         moved = 0
@@ -155,7 +159,7 @@ final class ToManyEdit {
     func count(over base: Int) -> Int { order?.count ?? base - removed.count + additions.count }
 
     func says(_ id: ObjectID) -> Bool? {
-        additions[id] != nil ? true : removed.contains(id) ? false : nil
+        additions.contains(id) ? true : removed.contains(id) ? false : nil
     }
 
     /// The members: those of the commit, without the removed, with the added.
@@ -170,7 +174,7 @@ final class ToManyEdit {
         if isOrdered {
             ids += added
         } else if !additions.isEmpty {
-            ids = Self.merge(ids, additions.keys.sorted())
+            ids = Self.merge(ids, additions.ids.sorted())
         }
         cached = (commit, ids)
         return ids
@@ -190,5 +194,64 @@ final class ToManyEdit {
         }
         result += left[index...]
         return result
+    }
+}
+
+/// Members that a list got, in the order in which they came.
+///
+/// Most lists are only added to until they are saved. So nothing but a list is kept until somebody
+/// asks for a member by its ID.
+private struct Additions {
+    /// Nil: taken out again.
+    private var entries: [ObjectID?] = []
+    /// Where each one stands; nil: nobody has asked yet.
+    private var places: [ObjectID: Int]?
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// In the order in which they came.
+    var ids: [ObjectID] { entries.compactMap(\.self) }
+
+    /// Adds what is not among them.
+    mutating func append(_ id: ObjectID) {
+        places?[id] = entries.count
+        entries.append(id)
+        count += 1
+    }
+
+    /// The one that came last, if it is still there.
+    var last: ObjectID? { entries.last ?? nil }
+
+    /// - Complexity: O(1), but for the first time since they were made.
+    mutating func contains(_ id: ObjectID) -> Bool { place(of: id) != nil }
+
+    /// False: it was not among them.
+    mutating func remove(_ id: ObjectID) -> Bool {
+        guard let place = place(of: id) else { return false }
+        places?[id] = nil
+        entries[place] = nil
+        count -= 1
+        // What is added and taken out again and again leaves nothing behind.
+        if entries.count > 64, count < entries.count / 2 {
+            let isLastGone = last == nil
+            entries.removeAll { $0 == nil }
+            if isLastGone { entries.append(nil) }
+            places = nil
+        }
+        return true
+    }
+
+    private mutating func place(of id: ObjectID) -> Int? {
+        if count == 0 { return nil }
+        if let places { return places[id] }
+        if entries.count <= 8 { return entries.firstIndex(of: id) }
+        var found: [ObjectID: Int] = [:]
+        found.reserveCapacity(entries.count)
+        for (place, entry) in entries.enumerated() {
+            if let entry { found[entry] = place }
+        }
+        places = found
+        return found[id]
     }
 }

@@ -116,20 +116,35 @@ extension ManagedObjectContext {
     private func cascade(of object: any ManagedObject) -> [any ManagedObject] {
         let model = object.storage.model
         var found: [any ManagedObject] = []
-        for slot in model.relationshipSlots {
+        for slot in model.cascadeSlots {
             guard let relationship = model.properties[slot].relationship,
-                relationship.rule == .cascade, let far = schema.entity(relationship.target)
+                let far = schema.entity(relationship.target)
             else { continue }
             do throws(StoreError) {
-                for id in try targets(model, object.storage.object, slot)
-                where try isAlive(id, far) {
-                    found.append(self.object(id, far))
+                let ids = try targets(model, object.storage.object, slot)
+                let filled = ids.count > 1 ? fillAtOnce(ids, far) : []
+                try withExtendedLifetime(filled) { () throws(StoreError) in
+                    for id in ids where try isAlive(id, far) { found.append(self.object(id, far)) }
                 }
             } catch {
                 note(error, object)
             }
         }
         return found
+    }
+
+    /// Objects that a cascade reaches, with their rows read in one pass. Where that fails, each is
+    /// read by itself, so that the failure is told of the right one.
+    private func fillAtOnce(_ ids: [ObjectID], _ far: EntityModel) -> [any ManagedObject] {
+        guard let snapshot else { return [] }
+        let rows = try? container.translating { () throws(RecordError) in
+            try snapshot.rows(far.record.id, ids, pin: true)
+        }
+        guard let rows else { return [] }
+        func make<Entity: ManagedObject>(_: Entity.Type) -> [any ManagedObject] {
+            objects(ids, far, rows: rows) as [Entity]
+        }
+        return make(far.type)
     }
 
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.

@@ -23,6 +23,8 @@ import VarveRecords
     @usableFromInline let columns: ColumnTable
     /// Slots of relationships.
     let relationshipSlots: [Int]
+    /// Slots of relationships whose targets go with their owner.
+    let cascadeSlots: [Int]
     let slotsByColumn: [ColumnID: Int]
     /// Slots of attributes that must have a value.
     let requiredSlots: [Int]
@@ -52,6 +54,9 @@ import VarveRecords
         self.properties = properties
         self.columns = ColumnTable(properties.map { $0.column ?? Self.noColumn })
         self.relationshipSlots = properties.indices.filter { properties[$0].relationship != nil }
+        self.cascadeSlots = properties.indices.filter {
+            properties[$0].relationship?.rule == .cascade
+        }
         self.slotsByColumn = Dictionary(
             properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },
             uniquingKeysWith: { first, _ in first }

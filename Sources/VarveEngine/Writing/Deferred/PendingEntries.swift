@@ -45,14 +45,58 @@ struct PendingEntries {
     }
 
     /// Brings the entries into the order of their keys, equal keys by age.
-    /// - Complexity: O(n log n); O(1) when they came in order.
+    /// - Complexity: O(1) when they came in order, O(n) when entries of one head did, as those of
+    ///   relationships do; else O(n log n) for entries of one head.
     mutating func sort() {
         if isSorted { return }
         var sorted = entries
         entries = []
-        sorted.sort { isBelow($0, $1) }
+        if sorted.count < Self.distributedMin {
+            sorted.sort { isBelow($0, $1) }
+        } else {
+            Self.distribute(&sorted)
+            sortRuns(&sorted)
+        }
         entries = sorted
         isSorted = true
+    }
+
+    /// Fewer are sorted faster by comparing.
+    private static let distributedMin = 512
+
+    /// Sorts by heads alone and keeps the order of equal ones: digit by digit of 8 bits, from the
+    /// lowest, those left out that are the same in all.
+    private static func distribute(_ entries: inout [Entry]) {
+        var differing: UInt64 = 0
+        for entry in entries { differing |= entry.head ^ entries[0].head }
+        var other = entries
+        for shift in stride(from: UInt64(0), to: 64, by: 8) where differing >> shift & 0xFF != 0 {
+            var places = [Int](repeating: 0, count: 256)
+            for entry in entries { places[Int(entry.head >> shift & 0xFF)] += 1 }
+            var next = 0
+            for digit in places.indices { (places[digit], next) = (next, next + places[digit]) }
+            for entry in entries {
+                let digit = Int(entry.head >> shift & 0xFF)
+                other[places[digit]] = entry
+                places[digit] += 1
+            }
+            swap(&entries, &other)
+        }
+    }
+
+    /// Sorts entries that have one head, where they are not in order yet.
+    private func sortRuns(_ entries: inout [Entry]) {
+        var start = 0
+        while start < entries.count {
+            var end = start + 1
+            var isInOrder = true
+            while end < entries.count, entries[end].head == entries[start].head {
+                if !isBelow(entries[end - 1], entries[end]) { isInOrder = false }
+                end += 1
+            }
+            if !isInOrder { entries[start..<end].sort { isBelow($0, $1) } }
+            start = end
+        }
     }
 
     /// Forgets all; keeps the memory when it is little.

@@ -73,6 +73,37 @@ import VarveTesting
         }
     }
 
+    /// Many entries are sorted by digits, few by comparing: both give what a plain sort gives.
+    @Test(arguments: 0..<12) func manyEntriesComeInTheOrderOfKeysAndAges(seed: Int) {
+        var random = SeededRandom(seed: 400 + UInt64(seed))
+        var entries = PendingEntries()
+        var model: [(key: [UInt8], age: Int)] = []
+        // Heads that are all different, few, or the same; keys shorter than a head, too.
+        let heads = [1, 3, 40, 100_000][seed % 4]
+        for round in 0..<3 {
+            for _ in 0..<Int.random(in: 100...1_500, using: &random) {
+                let head = UInt64.random(in: 0..<UInt64(heads), using: &random) << (seed % 3 * 20)
+                var key = (0..<8).map { UInt8(head >> (56 - 8 * UInt64($0)) & 0xFF) }
+                if seed % 5 == 0 { key = Array(key.suffix(Int.random(in: 1...8, using: &random))) }
+                // In order within a head, as those of a relationship, or in any.
+                let tail = seed % 2 == 0 ? model.count : Int.random(in: 0...9, using: &random)
+                key += [UInt8(tail >> 8 & 0xFF), UInt8(tail & 0xFF)]
+                model.append((key, model.count))
+                // Every other age puts, the others take out, so that ages can be told apart.
+                entries.add(key, removes: model.count % 2 == 0)
+            }
+            entries.sort()
+            model.sort { left, right in
+                left.key == right.key
+                    ? left.age < right.age : left.key.lexicographicallyPrecedes(right.key)
+            }
+            let found = (0..<entries.count).map { Array(entries.keyBytes[entries.keyRange($0)]) }
+            #expect(found == model.map(\.key), "seed \(seed), round \(round)")
+            let removes = (0..<entries.count).map { entries.removes($0) }
+            #expect(removes == model.map { $0.age % 2 == 1 }, "seed \(seed), round \(round)")
+        }
+    }
+
     @Test("The last of several entries with one key counts") func theLastEntryCounts() {
         var entries = PendingEntries()
         for (key, removes) in [([2], false), ([1], false), ([2], true), ([1], true), ([1], false)]
