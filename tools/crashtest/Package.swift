@@ -29,6 +29,7 @@ let package = Package(
             name: "CrashProcesses",
             dependencies: [
                 .product(name: "VarveInspection", package: "varve"),
+                .product(name: "VarveObjects", package: "varve"),
                 .product(name: "VarveTesting", package: "varve"),
             ]
         ),

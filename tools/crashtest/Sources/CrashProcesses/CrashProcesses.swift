@@ -16,6 +16,7 @@ struct CrashProcesses {
         call        the same by strace
         full        a disk that is full, a limit on the size of files, missing rights
         powercut    a file system in a file, cut off; --fs ext4 or xfs
+        migrate     a process that migrates a store of objects and blobs, killed at any moment
 
         --cycles N  so many cases; 200 without it
         --seed S    the first seed; 1 without it
@@ -74,6 +75,7 @@ struct CrashProcesses {
         case "call": CallLayer(orders, tally, try Strace())
         case "full": FullLayer(orders, tally)
         case "powercut": PowerLayer(orders, tally)
+        case "migrate": MigrationLayer(orders, tally)
         default: nil
         }
     }
@@ -126,6 +128,7 @@ struct CrashProcesses {
         case "compactor": return Compactor.run(orders)
         case "filler": return FillerRole(orders).run()
         case "probe": return Probe.run(orders, mode)
+        case "migrator": return Migrator.run(orders)
         // Whether the program can be started at all.
         case "nothing": return 0
         default: complain("no role \(role)")
