@@ -315,6 +315,17 @@ public final class RecordSnapshot: Sendable {
         return result
     }
 
+    /// The members of a to-many relationship at some positions, in the same order as all of them;
+    /// fewer where there are fewer. Reads the index entries of these positions only.
+    /// - Complexity: O(log n + number of positions).
+    public func relatedIDs(
+        _ relationship: RecordRelationship,
+        of id: ObjectID,
+        at positions: Range<Int>
+    ) throws(RecordError) -> [ObjectID] {
+        try reader.related(relationship, of: id, at: positions)
+    }
+
     /// Number of members. O(log n).
     public func relatedCount(
         _ entity: RecordEntity,

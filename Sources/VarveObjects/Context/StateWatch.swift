@@ -51,6 +51,10 @@ final class StateWatch {
     fileprivate var objects: [ObjectID: Watched] = [:]
     /// To-many relationships that were read, by owner.
     fileprivate var lists: [ObjectID: Set<Int>] = [:]
+    /// Of those that were not read as a whole, the parts that were.
+    fileprivate var pages: [ToManyKey: [Range<Int>: [ObjectID]]] = [:]
+    /// Parts of one list that are compared at most; then it is read as a whole.
+    fileprivate static let pagesMax = 16
     /// So many entries may be those of objects that ended.
     private var pruneAt = 64
 
@@ -58,6 +62,7 @@ final class StateWatch {
         guard objects.count + lists.count > pruneAt else { return }
         objects = objects.filter { $0.value.object != nil }
         lists = lists.filter { isLiving($0.key) }
+        pages = pages.filter { lists[$0.key.owner] != nil }
         pruneAt = max(64, 2 * (objects.count + lists.count))
     }
 }
@@ -152,6 +157,27 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Whether another part of a list may be read alone: who observes it hears of changes in the
+    /// parts that were read, and these are not too many.
+    func mayWatchPage(of owner: any ManagedObject, _ slot: Int) -> Bool {
+        guard let watch, !watch.pages.isEmpty else { return true }
+        let key = ToManyKey(owner: owner.storage.object, slot: slot)
+        return (watch.pages[key]?.count ?? 0) < StateWatch.pagesMax
+    }
+
+    /// Notes that a part of a to-many relationship was read, if its owner has observers.
+    func watchPage(
+        of owner: any ManagedObject,
+        _ slot: Int,
+        _ positions: Range<Int>,
+        _ ids: [ObjectID]
+    ) {
+        guard core.observes, owner.storage.observation != nil else { return }
+        watchList(of: owner, slot)
+        let key = ToManyKey(owner: owner.storage.object, slot: slot)
+        watching.pages[key, default: [:]][positions] = ids
+    }
+
     // MARK: States
 
     var isWhole: Bool {
@@ -231,6 +257,7 @@ extension ManagedObjectContext {
         let slot: Int
         fileprivate let members: [ObjectID]?
         fileprivate let count: Int
+        fileprivate let pages: [Range<Int>: [ObjectID]]
     }
 
     /// The lists that observers read and that a move of the context may change.
@@ -258,12 +285,24 @@ extension ManagedObjectContext {
                         object: object,
                         slot: slot,
                         members: list?.ids,
-                        count: count ?? 0
+                        count: count ?? 0,
+                        pages: watch.pages[ToManyKey(owner: id, slot: slot)] ?? [:]
                     )
                 )
             }
         }
         return found
+    }
+
+    private func hasOtherPages(_ list: WatchedList, _ relationship: RelationshipModel) -> Bool {
+        guard let snapshot, !list.pages.isEmpty else { return false }
+        let id = list.object.storage.object
+        return list.pages.contains { positions, ids in
+            let now = try? container.translating { () throws(RecordError) in
+                try snapshot.relatedIDs(relationship.record, of: id, at: positions)
+            }
+            return now.map { $0 != ids } ?? false
+        }
     }
 
     /// Tells of the lists that are others now. Call it when the context has moved.
@@ -278,10 +317,11 @@ extension ManagedObjectContext {
                     continue
                 }
             } else {
-                guard let now = try? savedCount(of: object, slot: slot, relationship),
-                    now != list.count
+                let now = try? savedCount(of: object, slot: slot, relationship)
+                guard now.map({ $0 != list.count }) ?? false || hasOtherPages(list, relationship)
                 else { continue }
             }
+            watch?.pages[ToManyKey(owner: object.storage.object, slot: slot)] = nil
             object.storage.observation?.announce(object, [slot], isBefore: true)
             object.storage.observation?.announce(object, [slot], isBefore: false)
         }

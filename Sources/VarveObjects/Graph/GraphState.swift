@@ -108,6 +108,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsWhatDangles
     case redoCascadesFurther
     case branchForgetsValues
+    case pagesForgetEdits
     case derivedIgnoresMerges
     case derivedIgnoresTheRest
     case stageReadsWhatItWrites

@@ -145,6 +145,31 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         read.ids = try context.members(of: owner, slot: slot)
     }
 
+    /// The members at some positions, with their values: a page of a long list. Fewer where there
+    /// are fewer.
+    ///
+    /// Reads the index entries and the rows of these positions, the rows in one pass. The list as a
+    /// whole is read only if it has unsaved edits or was read before. A page goes by the list as it
+    /// is now: one that was read before another context's commit and one behind it may have a
+    /// member in common, or leave one out.
+    ///
+    /// - Parameter positions: from 0 on, as in the list.
+    /// - Throws: `StoreError`: `damaged`, `ioFailed`, `closed`.
+    /// - Complexity: O(log n + positions) for a saved list without unsaved edits, else O(n).
+    public func page(_ positions: Range<Int>) throws -> [Target] {
+        precondition(positions.lowerBound >= 0, "positions begin at 0")
+        guard let context, let model = context.container.schema.entity(of: Target.self) else {
+            return []
+        }
+        let ids: [ObjectID]
+        if let known = read.ids, !known.contains(ReadMembers.unread) {
+            ids = Array(known[positions.clamped(to: known.indices)])
+        } else {
+            ids = try context.members(of: owner, slot: slot, at: positions)
+        }
+        return try context.filledObjects(ids, model).compactMap { $0 as? Target }
+    }
+
     /// Adds an object at the end, unless it is a member already. Loads no other member. A deleted
     /// object, or one of another context, is a refused edit.
     public func append(_ target: Target) {

@@ -122,7 +122,9 @@ extension ManagedObjectContext {
             else { continue }
             do throws(StoreError) {
                 let ids = try targets(model, object.storage.object, slot)
-                let filled = ids.count > 1 ? fillAtOnce(ids, far) : []
+                // Where they cannot be read together, each is read by itself, so that the failure
+                // is told of the right one.
+                let filled = ids.count > 1 ? (try? filledObjects(ids, far)) ?? [] : []
                 try withExtendedLifetime(filled) { () throws(StoreError) in
                     for id in ids where try isAlive(id, far) { found.append(self.object(id, far)) }
                 }
@@ -131,20 +133,6 @@ extension ManagedObjectContext {
             }
         }
         return found
-    }
-
-    /// Objects that a cascade reaches, with their rows read in one pass. Where that fails, each is
-    /// read by itself, so that the failure is told of the right one.
-    private func fillAtOnce(_ ids: [ObjectID], _ far: EntityModel) -> [any ManagedObject] {
-        guard let snapshot else { return [] }
-        let rows = try? container.translating { () throws(RecordError) in
-            try snapshot.rows(far.record.id, ids, pin: true)
-        }
-        guard let rows else { return [] }
-        func make<Entity: ManagedObject>(_: Entity.Type) -> [any ManagedObject] {
-            objects(ids, far, rows: rows) as [Entity]
-        }
-        return make(far.type)
     }
 
     /// An edit ends with its object. New objects were never there: what led to them leads nowhere.

@@ -81,6 +81,66 @@ extension RecordReader {
         }
     }
 
+    /// The members of a to-many relationship at some positions; fewer where there are fewer.
+    /// - Complexity: O(log n + number of positions).
+    func related(
+        _ relationship: RecordRelationship,
+        of id: ObjectID,
+        at positions: Range<Int>
+    ) throws(RecordError) -> [ObjectID] {
+        switch relationship.storage {
+        case .column: throw .invalidRequest("\(relationship.name) leads to one object")
+        case .inverseColumn(_, _, let index):
+            let end = Self.range(of: id).upper
+            var result: [ObjectID] = []
+            let taken = try engine { () throws(EngineError) in
+                guard var cursor = try cursor(index, of: id, at: positions) else { return 0 }
+                return try cursor.takeObjectIDs(
+                    limit: positions.count,
+                    isForward: true,
+                    end: end,
+                    into: &result
+                )
+            }
+            counters.entriesScanned.count(taken)
+            return result
+        case .link(let link):
+            let prefix = Self.range(of: id).lower
+            var keys: [[UInt8]] = []
+            try engine { () throws(EngineError) in
+                guard var cursor = try cursor(link.index, of: id, at: positions) else { return }
+                var more = true
+                while more, keys.count < positions.count, cursor.keyHasPrefix(prefix) {
+                    keys.append(cursor.key)
+                    more = try cursor.next()
+                }
+            }
+            counters.entriesScanned.count(keys.count)
+            return try keys.map { (key) throws(RecordError) in
+                try decoded(key, isOrdered: link.isOrdered).other
+            }
+        }
+    }
+
+    /// A cursor on the first of some positions among the entries of an object; nil: it has not so
+    /// many, or none was asked for.
+    private func cursor(
+        _ index: TreeID,
+        of id: ObjectID,
+        at positions: Range<Int>
+    ) throws(EngineError) -> TreeCursor? {
+        let prefix = Self.range(of: id).lower
+        var cursor = try source.cursor(index)
+        guard !positions.isEmpty, try cursor.seek(atOrAfter: prefix), cursor.keyHasPrefix(prefix)
+        else { return nil }
+        let skipped = UInt64(clamping: positions.lowerBound)
+        let (place, isBeyondAll) = cursor.position.addingReportingOverflow(skipped)
+        guard !isBeyondAll, try cursor.seek(position: place), cursor.keyHasPrefix(prefix) else {
+            return nil
+        }
+        return cursor
+    }
+
     /// Whether a relationship leads to an object. O(log n); of lists that are ordered on both sides
     /// the shorter is read.
     func isRelated(

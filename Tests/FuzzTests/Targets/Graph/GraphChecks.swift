@@ -69,6 +69,13 @@ extension GraphWorld {
             if id % 2 == 0 {
                 try expect(list.count(), members.count, "\(who).\(relation.name).count")
             }
+            if id % 3 == 0 {
+                // Before the list as a whole is read.
+                let positions = id % 2..<3
+                let page = try list.page(positions).map { number($0.objectID) }
+                let expected = Array(members[positions.clamped(to: members.indices)])
+                try expect(page, expected, "\(who).\(relation.name).page(\(positions))")
+            }
             try expect(list.ids().map(number), members, "\(who).\(relation.name)")
             try expect(list.count(), members.count, "\(who).\(relation.name).count")
             let objects = list.objects()

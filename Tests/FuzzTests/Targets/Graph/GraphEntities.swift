@@ -170,6 +170,7 @@ struct GraphAccess {
     /// A to-many relationship of one object.
     struct Many {
         let ids: () -> [ManagedObjectID]
+        let page: (Range<Int>) throws -> [any ManagedObject]
         let objects: () -> [any ManagedObject]
         let count: () -> Int
         let contains: (any ManagedObject) -> Bool
@@ -235,6 +236,7 @@ struct GraphAccess {
             }
             return Many(
                 ids: { list().ids.map(\.objectID) },
+                page: { try list().page($0) },
                 objects: { Array(list()) },
                 count: { list().count },
                 contains: { list().contains(target($0)) },
