@@ -57,6 +57,8 @@ public macro Attribute(_ options: AttributeOption..., originalName: String...) =
 ///     kept equal. One side is enough to name it.
 ///   - deleteRule: what happens to the other side when this object is deleted.
 ///   - ordered: whether the objects of a to-many keep the order they were put in.
+///   - count: to how many objects it must lead when it is saved: `1...5`, `1...`; `1...1` for one
+///     that leads to one object and may not be missing.
 ///   - originalName: names that stores may still have the relationship under, after renames, the
 ///     latest first.
 @attached(accessor, names: named(get), named(set))
@@ -64,6 +66,7 @@ public macro Relationship(
     inverse: AnyKeyPath? = nil,
     deleteRule: DeleteRule = .nullify,
     ordered: Bool = false,
+    count: (any RangeExpression<Int>)? = nil,
     originalName: String...
 ) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
 
@@ -74,6 +77,7 @@ public macro Relationship(
     inverse: AnyKeyPath? = nil,
     ordered: Bool,
     deleteRule: DeleteRule,
+    count: (any RangeExpression<Int>)? = nil,
     originalName: String...
 ) = #externalMacro(module: "VarveMacros", type: "RelationshipMacro")
 

@@ -260,6 +260,13 @@ public import VarveBase
             isOrdered = false
             left -= 1
         }
+        // A row leaves out the columns at its end that have no value.
+        for column in min(layout.columnCount, columnCount)..<columnCount
+        where tag(column) == RowTag.null {
+            unsafe (base + column * Self.entrySize).storeBytes(of: Self.unset, as: UInt64.self)
+            isOrdered = false
+            left -= 1
+        }
         if left == 0 { last = -1 }
     }
 

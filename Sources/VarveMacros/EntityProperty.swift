@@ -16,6 +16,14 @@ struct EntityProperty {
         case derived(body: AccessorBlockSyntax)
         case toOne(target: String)
         case toMany(target: String)
+
+        /// The class that a relationship leads to.
+        var target: String? {
+            switch self {
+            case .toOne(let target), .toMany(let target): target
+            default: nil
+            }
+        }
     }
 
     /// As written, with backticks if it has any.

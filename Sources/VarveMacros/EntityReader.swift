@@ -35,6 +35,10 @@ struct EntityReader {
             }
         }
         diagnostics += reader.complaints.all
+        // A relationship that could not be read is missing here, and was told already.
+        if diagnostics.isEmpty {
+            diagnostics += inverseComplaints(reader.relationships).all
+        }
         checkDerived()
         for member in entity.memberBlock.members {
             guard let call = member.decl.as(MacroExpansionDeclSyntax.self) else { continue }

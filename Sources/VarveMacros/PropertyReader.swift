@@ -6,6 +6,8 @@ import SwiftSyntaxBuilder
 /// Turns one `var` of an entity into an `EntityProperty`, or into complaints.
 struct PropertyReader {
     var complaints = Complaints()
+    /// Those that were read, in the order of declaration.
+    private(set) var relationships: [DeclaredRelationship] = []
 
     /// Names that every managed object already has; the text says what to do instead.
     private static let reserved: Set<String> = [
@@ -135,35 +137,23 @@ struct PropertyReader {
             )
             return nil
         }
-        var arguments: [String] = []
-        if let inverse = relationship.argument("inverse"), !inverse.is(NilLiteralExprSyntax.self) {
-            guard let path = KeyPathName(inverse), path.field == nil else {
-                complaints.add(
-                    "inverseIsNoKeyPath",
-                    "the inverse is a key path to one property of the other entity: '\\Tag.items'",
-                    at: inverse
-                )
-                return nil
-            }
-            arguments.append("inverse: \"\(path.name)\"")
-        }
-        // In the order of the column's initialiser, however they were written.
-        if let ordered = relationship.argument("ordered") {
-            if case .toMany = kind {
-                arguments.append("ordered: \(ordered.trimmedDescription)")
-            } else if ordered.trimmedDescription != "false" {
-                complaints.add(
-                    "orderedToOne",
-                    "only a to-many relationship can be ordered",
-                    at: ordered
-                )
-                return nil
-            }
-        }
-        if let rule = relationship.argument("deleteRule") {
-            arguments.append("deleteRule: \(rule.trimmedDescription)")
-        }
-        if let names = relationship.originalNames { arguments.append("originalName: \(names)") }
+        let isToMany = if case .toMany = kind { true } else { false }
+        let known = complaints.all.count
+        let inverse = readInverse(relationship)
+        guard complaints.all.count == known,
+            let arguments = columnArguments(
+                relationship,
+                isToMany: isToMany,
+                inverse: inverse?.path
+            )
+        else { return nil }
+        relationships.append(
+            DeclaredRelationship(
+                name: name.filter { $0 != "`" },
+                target: kind.target ?? "",
+                inverse: inverse
+            )
+        )
         return EntityProperty(
             name: name,
             type: type.trimmedDescription,
@@ -385,6 +375,8 @@ extension TypeSyntax {
 /// a composite: `\.address.city`. What stands in front of it are types, which begin with a capital
 /// letter.
 struct KeyPathName {
+    /// The class that the path begins at; nil when none is written.
+    let root: String?
     let name: String
     /// Of a composite.
     let field: String?
@@ -395,8 +387,12 @@ struct KeyPathName {
             $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
         }
         guard names.count == path.components.count else { return nil }
-        if path.root != nil {
-            names.removeFirst(names.prefix { $0.first?.isUppercase == true }.count)
+        if let type = path.root {
+            let nested = names.prefix { $0.first?.isUppercase == true }
+            root = nested.last ?? type.trimmedDescription
+            names.removeFirst(nested.count)
+        } else {
+            root = nil
         }
         guard names.count == 1 || names.count == 2 else { return nil }
         name = names[0]

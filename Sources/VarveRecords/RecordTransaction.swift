@@ -111,6 +111,15 @@ public final class RecordTransaction {
         try reader.related(relationship, of: id, in: entity)
     }
 
+    /// Number of members of a relationship. O(log n).
+    public func relatedCount(
+        _ entity: RecordEntity,
+        _ relationship: RecordRelationship,
+        of id: ObjectID
+    ) throws(RecordError) -> Int {
+        try reader.relatedCount(relationship, of: id, in: entity)
+    }
+
     // MARK: Rows
 
     /// Adds an object. Columns that are not named get their declared default.

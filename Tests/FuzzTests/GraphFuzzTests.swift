@@ -80,6 +80,52 @@ import VarveTesting
         }
     }
 
+    /// 500 runs of relationships with counts.
+    @Test("What a model says holds in every commit") func whatAModelSaysHolds() throws {
+        let variables = ProcessInfo.processInfo.environment
+        let count = variables["VARVE_MODELLING_SEEDS"].flatMap(UInt64.init) ?? 500
+        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
+        var findings = 0
+        for seed in first..<(first + count) {
+            let (options, observes) = settings(seed)
+            do {
+                try GraphFuzz.run(
+                    ModellingWorld.self,
+                    seed: seed,
+                    options: options,
+                    observes: observes
+                )
+            } catch {
+                Issue.record("\(error)")
+                findings += 1
+                if findings >= 3 { break }
+            }
+        }
+    }
+
+    /// 500 runs of composites, codecs and lists.
+    @Test("Every column of a rich value is a value of its own") func richValues() throws {
+        let variables = ProcessInfo.processInfo.environment
+        let count = variables["VARVE_RICH_SEEDS"].flatMap(UInt64.init) ?? 500
+        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
+        var findings = 0
+        for seed in first..<(first + count) {
+            let (options, observes) = settings(seed)
+            do {
+                try GraphFuzz.run(
+                    RichWorld.self,
+                    seed: seed,
+                    options: options,
+                    observes: observes
+                )
+            } catch {
+                Issue.record("\(error)")
+                findings += 1
+                if findings >= 3 { break }
+            }
+        }
+    }
+
     /// Observers that go through lists, or read what nobody had read, in the middle of an edit.
     @Test("Seeds that ended the program once", arguments: [500_420, 503_772, 514_496] as [UInt64])
     func seedsThatEndedTheProgram(seed: UInt64) throws {
@@ -125,7 +171,15 @@ import VarveTesting
     )
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {
         let world: any FuzzedWorld.Type =
-            PlantedObjectBug.ofUndo.contains(bug) ? UndoWorld.self : GraphWorld.self
+            if PlantedObjectBug.ofUndo.contains(bug) {
+                UndoWorld.self
+            } else if PlantedObjectBug.ofModelling.contains(bug) {
+                ModellingWorld.self
+            } else if PlantedObjectBug.ofValues.contains(bug) {
+                RichWorld.self
+            } else {
+                GraphWorld.self
+            }
         for seed in UInt64(1)...500 {
             let (options, observes) = settings(seed, [bug])
             let found = GraphFuzz.finding(

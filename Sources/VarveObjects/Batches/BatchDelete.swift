@@ -61,6 +61,7 @@ extension ManagedObjectContext {
             var deletion = BatchDeletion(container, transaction)
             try deletion.add(batch.model, ids)
             try deletion.checkDenials()
+            try deletion.addOwners(to: &batch.counted)
             try deletion.detach()
             try deletion.deleteRows()
             batch.pending.deleted += deletion.deleted
@@ -165,7 +166,15 @@ struct BatchDeletion {
     }
 
     private func identity(_ model: EntityModel, _ id: ObjectID) -> ManagedObjectID {
-        ManagedObjectID(store: container.identity, entity: model.record.id, object: id)
+        container.identity(model, id)
+    }
+
+    /// Notes the objects that have fewer in their relationships afterwards.
+    func addOwners(to owners: inout CountedOwners) throws {
+        guard container.schema.hasCounts else { return }
+        for (model, id) in order {
+            try owners.add(losing: id, model, container.schema, transaction)
+        }
     }
 
     /// Makes the rows that stay forget the deleted ones. Link rows go with their objects.

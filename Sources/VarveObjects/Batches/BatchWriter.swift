@@ -21,6 +21,11 @@ final class BatchWriter<Entity: ManagedObject> {
     private var blobs: [Blob] = []
     /// False: whoever writes rows with it keeps them.
     var keepsBlobs = true
+    /// Whether relationships are counted at the end of a commit. False: whoever writes rows with it
+    /// has no such end; a stage of a migration leaves counts to the saves that come.
+    lazy var judgesCounts = container.schema.hasCounts
+    /// Whose counts the commit under way may have changed.
+    var counted = CountedOwners()
     private var freeID = ObjectID(0)
     private var freeIDs = 0
     private var idsTaken = 64
@@ -73,10 +78,14 @@ final class BatchWriter<Entity: ManagedObject> {
     /// Makes what `body` changes one commit. Afterwards the context reads it.
     func commit(_ body: (RecordTransaction) throws -> Void) throws {
         pending = BatchResult()
+        counted = CountedOwners()
         defer { blobs = [] }
         let commit: CommitNumber?
         do {
-            (_, commit) = try container.store.write(author: context.author, body)
+            (_, commit) = try container.store.write(author: context.author) { transaction in
+                try body(transaction)
+                try counted.check(container, transaction)
+            }
         } catch {
             let error = StoreError.translatingAny(error, in: container)
             guard result.commit != nil, let failure = error as? StoreError else { throw error }
@@ -131,7 +140,9 @@ final class BatchWriter<Entity: ManagedObject> {
         try row.derive()
         if validates || !model.rules.isEmpty { try validate(&row, isNew: true) }
         if replacesDuplicates, try replace(&row, given, transaction) { return }
+        if judgesCounts { try countOwners(of: &row, transaction) }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
+        if judgesCounts { counted.add(row.object, model) }
         try transaction.insert(&row.record, row.object)
         if !row.links.isEmpty { try link(row, isNew: true, transaction) }
         pending.inserted += 1
@@ -154,6 +165,7 @@ final class BatchWriter<Entity: ManagedObject> {
         }
         if keepsBlobs, !row.blobs.isEmpty { blobs += row.blobs }
         if validates || !model.rules.isEmpty { try validate(&row, isNew: false) }
+        if judgesCounts { try countOwners(of: &row, transaction) }
         if !toOneSlots.isEmpty { try relate(&row, transaction) }
         try transaction.update(&row.record, row.object)
         pending.updated += 1
@@ -220,7 +232,8 @@ final class BatchWriter<Entity: ManagedObject> {
                 return true
             }
         }
-        let whole = try model.withDerived(changes, over: current, transaction)
+        let fields = try model.withFields(changes, over: current, transaction)
+        let whole = try model.withDerived(fields, over: current, transaction)
         try transaction.update(model.record.id, existing, whole)
         pending.updated += 1
         return true
@@ -251,9 +264,16 @@ final class BatchWriter<Entity: ManagedObject> {
                     )
                 }
             }
-            guard let inverse = relationship.inverseSlot, !relationship.inverseIsToMany,
+            guard let inverse = relationship.inverseSlot,
                 let far = container.schema.entity(relationship.target)
             else { continue }
+            if relationship.inverseIsToMany {
+                let list = relationship.inverseIsOrdered ? far.properties[inverse] : nil
+                guard let list = list?.relationship?.record else { continue }
+                let old = try row.old?.reference(column)
+                try place(id, in: (far.record, list), old, target, transaction)
+                continue
+            }
             try transaction.relate(
                 OneToOne(near: model.record.id, column, far: far.record.id, far.columns[inverse]),
                 id,
@@ -261,6 +281,72 @@ final class BatchWriter<Entity: ManagedObject> {
                 &pending.updated
             )
         }
+    }
+
+    /// Takes an object out of the ordered list that it was in, to the end of another one.
+    private func place(
+        _ id: ObjectID,
+        in list: (entity: RecordEntity, relationship: RecordRelationship),
+        _ old: ObjectID?,
+        _ new: ObjectID?,
+        _ transaction: RecordTransaction
+    ) throws {
+        if old == new || container.has(.batchesForgetOrderedLists) { return }
+        if let old {
+            try transaction.removeLink(list.entity, list.relationship, from: old, to: id)
+        }
+        if let new {
+            try transaction.addLink(list.entity, list.relationship, from: new, to: id)
+        }
+    }
+
+    /// Notes whose counts the to-one relationships change that were set.
+    private func countOwners(
+        of row: inout BatchRow<Entity>,
+        _ transaction: RecordTransaction
+    ) throws {
+        for slot in toOneSlots {
+            let column = model.columns[slot]
+            guard let value = try row.record.value(column),
+                let relationship = model.properties[slot].relationship
+            else { continue }
+            counted.add(row.object, model, slot)
+            guard let inverse = relationship.inverseSlot,
+                let far = container.schema.entity(relationship.target)
+            else { continue }
+            if let old = try row.old?.reference(column) { counted.add(old, far, inverse) }
+            guard case .reference(let target) = value else { continue }
+            counted.add(target, far, inverse)
+            // The earlier partner of a one-to-one is free.
+            if !relationship.inverseIsToMany {
+                try countOwner(of: target, far, inverse, transaction)
+            }
+        }
+    }
+
+    /// Notes the object that a to-one relationship of a row leads to.
+    private func countOwner(
+        of object: ObjectID,
+        _ far: EntityModel,
+        _ slot: Int,
+        _ transaction: RecordTransaction
+    ) throws {
+        guard let relationship = far.properties[slot].relationship, !relationship.isToMany,
+            let back = relationship.inverseSlot,
+            let owner = container.schema.entity(relationship.target),
+            let id = try transaction.row(far.record.id, object)?.reference(far.columns[slot])
+        else { return }
+        counted.add(id, owner, back)
+    }
+
+    /// Notes both ends of links that come or go.
+    private func countEnds(_ id: ObjectID, _ slot: Int, _ others: Set<ObjectID>) {
+        counted.add(id, model, slot)
+        guard let relationship = model.properties[slot].relationship,
+            let inverse = relationship.inverseSlot,
+            let far = container.schema.entity(relationship.target)
+        else { return }
+        for object in others { counted.add(object, far, inverse) }
     }
 
     /// Makes the members of to-many relationships those that were set.
@@ -289,6 +375,7 @@ final class BatchWriter<Entity: ManagedObject> {
             let stays = Set(wanted)
             if !relationship.isOrdered, known == stays { continue }
             isChanged = true
+            if judgesCounts { countEnds(row.object, slot, known.symmetricDifference(stays)) }
             if relationship.isOrdered {
                 try transaction.setOrder(entity, record, of: row.object, wanted)
                 continue

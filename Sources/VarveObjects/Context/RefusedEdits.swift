@@ -53,6 +53,13 @@ extension ManagedObjectContext {
         refusals.removeAll { $0.key == key }
     }
 
+    /// A value that could be stored was set, whether it was a new one or not.
+    func forgetUnstorable(_ object: any ManagedObject, _ slot: Int) {
+        if refusals.isEmpty { return }
+        let key = RefusalKey(object: object.storage.object, slot: slot)
+        refusals.removeAll { $0.key == key && $0.edit.error.code == .invalid }
+    }
+
     func forgetRefusals(of id: ObjectID) {
         if refusals.isEmpty { return }
         refusals.removeAll { $0.key.object == id }

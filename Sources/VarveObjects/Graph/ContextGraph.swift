@@ -90,6 +90,25 @@ extension ManagedObjectContext: GraphState {
         try savedMembers(of: object(id, model), slot: slot)
     }
 
+    func memberCount(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> Int {
+        try memberCount(of: object(id, model), slot: slot)
+    }
+
+    func savedReference(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> ObjectID? {
+        let snapshot = try currentSnapshot()
+        return try container.translating { () throws(RecordError) in
+            try snapshot.row(model.record.id, id)?.reference(model.columns[slot])
+        }
+    }
+
     func referring(
         _ owner: EntityModel,
         _ slot: Int,

@@ -32,6 +32,11 @@ protocol GraphState: AnyObject {
     /// The members as the commit has them.
     func savedMembers(_ id: ObjectID, _ model: EntityModel, _ slot: Int) throws(StoreError)
         -> [ObjectID]
+    /// How many members there are.
+    func memberCount(_ id: ObjectID, _ model: EntityModel, _ slot: Int) throws(StoreError) -> Int
+    /// The object that a to-one relationship leads to in the commit.
+    func savedReference(_ id: ObjectID, _ model: EntityModel, _ slot: Int) throws(StoreError)
+        -> ObjectID?
     /// The objects of `owner` whose to-one relationship without inverse leads to `id`.
     func referring(_ owner: EntityModel, _ slot: Int, to id: ObjectID) throws(StoreError)
         -> [ObjectID]
@@ -114,6 +119,13 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case stageReadsWhatItWrites
     case stageChecksNoConstraint
     case stageForgetsInverses
+    case countsForgetDeletions
+    case countsOnTheSnapshot
+    case batchesForgetCounts
+    case batchesForgetOrderedLists
+    case nilKeepsTheFields
+    case fieldsComparedWithTheRow
+    case compositesLackFields
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -122,6 +134,15 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that the fuzzer of migrations finds.
     package static let ofMigration: [PlantedObjectBug] = [
         .stageReadsWhatItWrites, .stageChecksNoConstraint, .stageForgetsInverses,
+    ]
+    /// Those that the fuzzer of what a model says finds.
+    package static let ofModelling: [PlantedObjectBug] = [
+        .countsForgetDeletions, .countsOnTheSnapshot, .batchesForgetCounts,
+        .batchesForgetOrderedLists,
+    ]
+    /// Those that the fuzzer of composites, codecs and lists finds.
+    package static let ofValues: [PlantedObjectBug] = [
+        .nilKeepsTheFields, .fieldsComparedWithTheRow, .compositesLackFields,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

@@ -16,7 +16,7 @@ final class TransactionGraph: GraphState {
     let container: PersistentContainer
     let transaction: RecordTransaction
     /// New objects of the save, and those that come back.
-    private var added: [ObjectID: EntityModel]
+    private(set) var added: [ObjectID: EntityModel]
     private var references: [ToManyKey: Target] = [:]
     private var looseReferences: [LooseKey: Set<ObjectID>] = [:]
     private var rows: [ObjectID: CachedRow?] = [:]
@@ -132,6 +132,31 @@ final class TransactionGraph: GraphState {
         let edit = lists[ToManyKey(owner: id, slot: slot)]
         let ids = edit?.members(over: base, commit: nil) ?? base
         return doomedSet.isEmpty ? ids : ids.filter { !doomedSet.contains($0) }
+    }
+
+    func memberCount(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> Int {
+        let key = ToManyKey(owner: id, slot: slot)
+        // Which of the deleted ones are members, only the list tells.
+        guard doomedSet.isEmpty, bases[key] == nil, !isNew(id),
+            let relationship = model.properties[slot].relationship
+        else { return try members(id, model, slot).count }
+        let base = try reading { () throws(RecordError) in
+            try transaction.relatedCount(model.record, relationship.record, of: id)
+        }
+        return lists[key]?.count(over: base) ?? base
+    }
+
+    func savedReference(
+        _ id: ObjectID,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(StoreError) -> ObjectID? {
+        let row = try row(id, model)
+        return try reading { () throws(RecordError) in try row?.reference(model.columns[slot]) }
     }
 
     func isMember(

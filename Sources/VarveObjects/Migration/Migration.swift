@@ -282,6 +282,7 @@ public final class Migration {
         if let known = writers[ObjectIdentifier(type)] as? BatchWriter<Entity> { return known }
         let made = try BatchWriter<Entity>(context, nil)
         made.keepsBlobs = false
+        made.judgesCounts = false
         writers[ObjectIdentifier(type)] = made
         return made
     }

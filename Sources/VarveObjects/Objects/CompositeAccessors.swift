@@ -1,7 +1,8 @@
 // Reading and setting composite attributes: of objects, snapshots and rows of batches.
 //
 // Invariants
-// - Setting touches only the fields that differ: two contexts that edit two fields do not meet.
+// - Setting touches only the fields that differ from what is shown: two contexts that edit two
+//   fields do not meet, and a field of which this build cannot read the value keeps it.
 
 import VarveBase
 import VarveRecords
@@ -64,10 +65,19 @@ extension ManagedObject {
             }
         }
         if storage.isFault { fillOrNote() }
-        for (member, stored) in layout.stored(value) {
-            let slot = checkedSlot(member)
-            if looseValue(slot)?.isSame(as: stored) == true { continue }
-            storage.core.context?.set(stored, of: self, slot: slot)
+        let context = storage.core.context
+        var changes = layout.changes(to: value) { looseValue($0) }
+        if context?.has(.nilKeepsTheFields) == true, value == nil {
+            changes = changes.filter { $0.member === layout.members.last }
+        }
+        if context?.has(.fieldsComparedWithTheRow) == true, let row = storage.row {
+            changes = changes.filter { member, stored in
+                (try? row.value(storage.model.columns[member.slot]))?.isSame(as: stored) != true
+            }
+        }
+        for member in layout.members { context?.forgetUnstorable(self, checkedSlot(member)) }
+        for (member, stored) in changes {
+            context?.set(stored, of: self, slot: checkedSlot(member))
         }
     }
 }
@@ -126,6 +136,7 @@ extension BatchRow {
                 if let refusal = field.refusal(value) { return refuse(member.slot, refusal) }
             }
         }
-        for (member, stored) in layout.stored(value) { record.set(column(member.slot), stored) }
+        let changes = layout.changes(to: value) { self.stored($0) }
+        for (member, stored) in changes { record.set(column(member.slot), stored) }
     }
 }

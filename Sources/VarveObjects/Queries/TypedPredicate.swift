@@ -135,6 +135,12 @@ extension Column {
         TypedPredicate(.compare(path, comparison, value))
     }
 
+    /// No row has a value that a store cannot keep: all rows have another one, none is below it.
+    func compare(_ comparison: Comparison, _ value: some StorableValue) -> TypedPredicate<Root> {
+        if value._refusal == nil { return compare(comparison, value.stored) }
+        return TypedPredicate(comparison == .notEqual ? .always : .never)
+    }
+
     func compare(_ comparison: Comparison, _ other: PropertyPath) -> TypedPredicate<Root> {
         TypedPredicate(.compareProperties(path, comparison, other))
     }
@@ -143,12 +149,12 @@ extension Column {
 extension Column where Value: FilterableValue {
     /// The attribute has this value.
     public static func == (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.equal, value.stored)
+        column.compare(.equal, value)
     }
 
     /// The attribute has another value.
     public static func != (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.notEqual, value.stored)
+        column.compare(.notEqual, value)
     }
 
     /// Both attributes have the same value.
@@ -163,29 +169,29 @@ extension Column where Value: FilterableValue {
 
     /// The attribute has one of these values.
     public func isIn(_ values: some Sequence<Value>) -> TypedPredicate<Root> {
-        TypedPredicate(.isIn(path, values.map(\.stored)))
+        TypedPredicate(.isIn(path, values.filter { $0._refusal == nil }.map(\.stored)))
     }
 }
 
 extension Column where Value: OrderedValue {
     /// Below the value.
     public static func < (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.less, value.stored)
+        column.compare(.less, value)
     }
 
     /// Not above the value.
     public static func <= (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.lessOrEqual, value.stored)
+        column.compare(.lessOrEqual, value)
     }
 
     /// Above the value.
     public static func > (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.greater, value.stored)
+        column.compare(.greater, value)
     }
 
     /// Not below the value.
     public static func >= (column: Column, value: Value) -> TypedPredicate<Root> {
-        column.compare(.greaterOrEqual, value.stored)
+        column.compare(.greaterOrEqual, value)
     }
 
     /// Below the other attribute.
@@ -205,7 +211,7 @@ extension Column {
         column: Column,
         value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
-        column.compare(.less, value.stored)
+        column.compare(.less, value)
     }
 
     /// Not above the value; nil is not.
@@ -213,7 +219,7 @@ extension Column {
         column: Column,
         value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
-        column.compare(.lessOrEqual, value.stored)
+        column.compare(.lessOrEqual, value)
     }
 
     /// Above the value; nil is not.
@@ -221,7 +227,7 @@ extension Column {
         column: Column,
         value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
-        column.compare(.greater, value.stored)
+        column.compare(.greater, value)
     }
 
     /// Not below the value; nil is not.
@@ -229,7 +235,7 @@ extension Column {
         column: Column,
         value: Wrapped
     ) -> TypedPredicate<Root> where Value == Wrapped? {
-        column.compare(.greaterOrEqual, value.stored)
+        column.compare(.greaterOrEqual, value)
     }
 }
 

@@ -54,6 +54,7 @@ struct SavePlanner {
             if try findDuplicates(graph) { continue }
             try checkLost(graph)
             try context.check(try graph.denials(of: graph.doomed))
+            try context.checkCounts(graph)
             return SavePlan(graph: graph, rulings: rulings)
         }
     }

@@ -60,14 +60,17 @@ struct SaveWriter {
         try transaction.insert(model.record.id, id, whole(values, nil, model))
     }
 
-    /// The values of a row with what is derived of them.
+    /// The values of a row with what belongs to them: missing fields, derived values.
     private func whole(
         _ values: [ColumnValue],
         _ id: ObjectID?,
         _ model: EntityModel
     ) throws -> [ColumnValue] {
-        if model.derived.isEmpty || context.has(.derivedIgnoresTheRest) { return values }
+        if model.derived.isEmpty, model.composites.isEmpty { return values }
         let row = try id.flatMap { try transaction.row(model.record.id, $0) }
+        let isWhole = context.has(.compositesLackFields)
+        let values = isWhole ? values : try model.withFields(values, over: row, transaction)
+        if context.has(.derivedIgnoresTheRest) { return values }
         return try model.withDerived(values, over: row, transaction)
     }
 

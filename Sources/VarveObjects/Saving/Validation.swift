@@ -61,9 +61,14 @@ public struct ValidationReport {
 
 extension ManagedObjectContext {
     /// All failures of all objects, in one error.
-    /// - Parameter isIncluded: which deletions are looked at.
+    /// - Parameters:
+    ///   - changes: the edits.
+    ///   - judgesCounts: whether relationships are counted: a branch leaves that to its parent,
+    ///     whose edits are half of it.
+    ///   - isIncluded: which deletions are looked at.
     func validate(
         _ changes: ChangeSet,
+        judgesCounts: Bool = true,
         deleting isIncluded: (ObjectID) -> Bool = { _ in true }
     ) throws(StoreError) {
         let denials = try denials(
@@ -83,6 +88,7 @@ extension ManagedObjectContext {
             object.validate(&report)
             details += report.failures
         }
+        if judgesCounts { details += try countFailures(changes) }
         details += deletionFailures(changes, deleting: isIncluded)
         try checkRefusals()
         try throwFailures(details)
@@ -105,6 +111,11 @@ extension ManagedObjectContext {
     /// Throws when a rule forbids a deletion.
     func check(_ denials: [Denial]) throws(StoreError) {
         try throwFailures(details(of: denials))
+    }
+
+    /// Throws when what a save would write has too few or too many objects in a relationship.
+    func checkCounts(_ graph: TransactionGraph) throws(StoreError) {
+        try throwFailures(try graph.countFailures(identity))
     }
 
     private func throwFailures(_ details: [StoreError.Detail]) throws(StoreError) {

@@ -56,7 +56,7 @@ extension AttributeRule where Value == String {
     public static func length<Range: RangeExpression & Sendable>(
         _ range: Range
     ) -> AttributeRule where Range.Bound == Int {
-        let text = describe(range, "character")
+        let text = describeCount(range, "character")
         return AttributeRule { value in
             range.contains(value.count) ? nil : "must have \(text)"
         }
@@ -80,7 +80,7 @@ extension AttributeRule where Value == Data {
     public static func length<Range: RangeExpression & Sendable>(
         _ range: Range
     ) -> AttributeRule where Range.Bound == Int {
-        let text = describe(range, "byte")
+        let text = describeCount(range, "byte")
         return AttributeRule { value in
             range.contains(value.count) ? nil : "must have \(text)"
         }
@@ -93,7 +93,7 @@ extension AttributeRule where Value == Blob {
     public static func length<Range: RangeExpression & Sendable>(
         _ range: Range
     ) -> AttributeRule where Range.Bound == Int {
-        let text = describe(range, "byte")
+        let text = describeCount(range, "byte")
         return AttributeRule(stored: { stored in
             guard case .blob(let reference) = stored else { return nil }
             let count = Int(clamping: reference.length)
@@ -155,7 +155,7 @@ private func describe<Range: RangeExpression>(_ range: Range) -> String {
 }
 
 /// "1 to 80 characters", "at least 1 byte".
-private func describe<Range: RangeExpression>(_ range: Range, _ unit: String) -> String
+func describeCount<Range: RangeExpression>(_ range: Range, _ unit: String) -> String
 where Range.Bound == Int {
     func counted(_ count: Int) -> String { count == 1 ? "1 \(unit)" : "\(count) \(unit)s" }
     return switch range {

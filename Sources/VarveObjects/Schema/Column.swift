@@ -26,12 +26,15 @@ public final class PropertyDefinition: Sendable {
         var rules: AttributeRules?
         /// Makes a derived value of what stands in other slots.
         var derive: DeriveValue?
+        /// Of an optional composite attribute.
+        var member: CompositeMember?
     }
     struct RelationshipDefinition: Sendable {
         var target: any ManagedObject.Type
         var inverse: String?
         var deleteRule: DeleteRule
         var isOrdered: Bool
+        var count: CountRule?
     }
 
     let path: PropertyPath

@@ -128,7 +128,12 @@ struct CompositeLayout: Sendable {
                     .init(
                         type: field.type,
                         isOptional: field.isOptional || makeDefault == nil,
-                        makeDefault: fieldDefault
+                        makeDefault: fieldDefault,
+                        member: makeDefault == nil
+                            ? CompositeMember(
+                                of: name,
+                                fill: field.isOptional ? nil : field.makeDefault
+                            ) : nil
                     )
                 )
             )
@@ -139,7 +144,12 @@ struct CompositeLayout: Sendable {
                     path: PropertyPath(name),
                     originalNames: originalNames,
                     kind: .attribute(
-                        .init(type: .bool, isOptional: true, makeDefault: { .null })
+                        .init(
+                            type: .bool,
+                            isOptional: true,
+                            makeDefault: { .null },
+                            member: CompositeMember(of: name, fill: { .bool(true) })
+                        )
                     )
                 )
             )
@@ -170,7 +180,9 @@ struct CompositeLayout: Sendable {
     }
 
     func equals<Root>(_ value: any StoredComposite) -> TypedPredicate<Root> {
-        TypedPredicate(
+        // No row has a value that a store cannot keep.
+        if fields.contains(where: { $0.refusal(value) != nil }) { return TypedPredicate(.never) }
+        return TypedPredicate(
             .and(
                 zip(fields, members).map { field, member in
                     .compare(member.path, .equal, field.get(value))
@@ -198,6 +210,23 @@ struct CompositeLayout: Sendable {
             if !field.set(&value, stored) { unreadable.append(member.slot) }
         }
         return (value, unreadable)
+    }
+
+    /// What has to be stored so that the attribute shows `value`: fields that it shows already stay
+    /// as they are, also where their stored value is none that this build can read.
+    /// - Parameter stored: what is stored in a slot.
+    func changes(
+        to value: (any StoredComposite)?,
+        over stored: (Int) -> StoredValue?
+    ) -> [(member: PropertyDefinition, StoredValue)] {
+        let shown = value == nil ? nil : self.value(stored).value
+        let before = shown.map { self.stored($0) }
+        return self.stored(value).enumerated().compactMap { index, new in
+            guard let old = stored(new.member.slot) else { return new }
+            if old.isSame(as: new.1) { return nil }
+            if let before, before[index].1.isSame(as: new.1) { return nil }
+            return new
+        }
     }
 
     /// What is stored for a value, by member.

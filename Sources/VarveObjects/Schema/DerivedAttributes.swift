@@ -108,6 +108,7 @@ extension BatchRow {
     ///
     /// - Throws: `RecordError` where an attribute of the row cannot be read.
     mutating func derive() throws {
+        try fillFields()
         if model.derived.isEmpty { return }
         var values: [Int: StoredValue] = [:]
         for slot in model.attributeSlots { values[slot] = try readable(slot) }

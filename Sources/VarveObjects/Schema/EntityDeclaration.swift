@@ -48,36 +48,52 @@ enum EntityDeclaration {
         for name in Set(names) where names.filter({ $0 == name }).count > 1 {
             problems.append("two entities are called \(name)")
         }
-        var inverses: [[String]: String] = [:]
-        for type in types {
-            for property in properties(of: type) {
-                guard let relationship = property.relationshipDefinition else { continue }
-                if !isListed(relationship.target, in: types) {
-                    problems.append(
-                        "\(type.entityName).\(property.name) leads to a class called "
-                            + "\(relationship.target.entityName) that is not the one that the "
-                            + "schema lists"
-                    )
-                }
-                guard let inverse = relationship.inverse else { continue }
-                let target = relationship.target.entityName
-                let here = [type.entityName, property.name]
-                let back = [target, inverse]
-                if let known = inverses[here], known != inverse {
-                    problems.append("\(here.joined(separator: ".")) has two inverses")
-                }
-                inverses[here] = inverse
-                if let known = inverses[back], known != property.name {
-                    problems.append("\(back.joined(separator: ".")) has two inverses")
-                }
-                inverses[back] = property.name
-            }
-        }
+        let inverses = inverses(of: types, &problems)
         let entities = types.map { type in
             describe(type, known: names, inverses: inverses, problems: &problems)
         }
         guard problems.isEmpty else { throw invalid(problems.sorted()) }
         return SchemaDescription(version: version, entities: entities)
+    }
+
+    /// The inverse of each relationship, by entity and name, whichever side declares it.
+    private static func inverses(
+        of types: [any ManagedObject.Type],
+        _ problems: inout [String]
+    ) -> [[String]: String] {
+        var inverses: [[String]: String] = [:]
+        /// `here` is to have the inverse `name`, as `speaker` says.
+        func join(_ here: [String], _ name: String, _ target: String, says speaker: String) {
+            if let known = inverses[here], known != name {
+                let label = here.joined(separator: ".")
+                problems.append(
+                    "\(label) has two inverses, \(target).\(known) and \(target).\(name), as "
+                        + "\(speaker) says: a relationship has one; leave the inverse out of one "
+                        + "of them, or give it a relationship of its own in \(here[0])"
+                )
+            }
+            inverses[here] = name
+        }
+        for type in types {
+            for property in properties(of: type) {
+                guard let relationship = property.relationshipDefinition else { continue }
+                let label = "\(type.entityName).\(property.name)"
+                if !isListed(relationship.target, in: types) {
+                    problems.append(
+                        "\(label) leads to a class called \(relationship.target.entityName) that "
+                            + "is not the one that the schema lists"
+                    )
+                }
+                if let problem = relationship.count?.problem(isToMany: property.isToMany) {
+                    problems.append("\(label) \(problem)")
+                }
+                guard let inverse = relationship.inverse else { continue }
+                let target = relationship.target.entityName
+                join([type.entityName, property.name], inverse, target, says: label)
+                join([target, inverse], property.name, type.entityName, says: label)
+            }
+        }
+        return inverses
     }
 
     private static func describe(

@@ -25,6 +25,8 @@ import VarveRecords
     let relationshipSlots: [Int]
     /// Slots of relationships whose targets go with their owner.
     let cascadeSlots: [Int]
+    /// Slots of relationships that must lead to so many objects.
+    let countedSlots: [Int]
     let slotsByColumn: [ColumnID: Int]
     /// Slots of attributes that must have a value.
     let requiredSlots: [Int]
@@ -34,6 +36,8 @@ import VarveRecords
     let rules: [(slot: Int, rules: AttributeRules)]
     /// Attributes that are made of others.
     let derived: [(slot: Int, derive: DeriveValue)]
+    /// Optional composites.
+    let composites: [CompositeSlots]
     /// Slots with a default to evaluate for each new object.
     let defaults: [(slot: Int, make: @Sendable () -> StoredValue)]
     private let emptyValues: [StoredValue?]
@@ -57,6 +61,7 @@ import VarveRecords
         self.cascadeSlots = properties.indices.filter {
             properties[$0].relationship?.rule == .cascade
         }
+        self.countedSlots = relationshipSlots.filter { properties[$0].relationship?.count != nil }
         self.slotsByColumn = Dictionary(
             properties.indices.compactMap { slot in properties[slot].column.map { ($0, slot) } },
             uniquingKeysWith: { first, _ in first }
@@ -68,6 +73,7 @@ import VarveRecords
         self.rules = properties.indices.compactMap { slot in
             properties[slot].rules.map { (slot, $0) }
         }
+        self.composites = CompositeSlots.all(properties)
         self.derived = properties.indices.compactMap { slot in
             properties[slot].derive.map { (slot, $0) }
         }
@@ -110,6 +116,8 @@ struct PropertyModel: Sendable {
     var rules: AttributeRules?
     /// Nil: the app sets it.
     var derive: DeriveValue?
+    /// What it is of an optional composite; nil: of none.
+    var member: CompositeMember?
     let relationship: RelationshipModel?
 }
 
@@ -121,6 +129,8 @@ struct RelationshipModel: Sendable {
     let inverseSlot: Int?
     let inverseIsToMany: Bool
     let inverseIsOrdered: Bool
+    /// Nil: any number may be saved.
+    var count: CountRule?
 
     var isToMany: Bool { record.isToMany }
     var isOrdered: Bool { record.isOrdered }
@@ -142,6 +152,10 @@ final class SchemaModel: Sendable {
     let record: RecordSchema
     /// Whether any entity has derived attributes.
     let hasDerived: Bool
+    /// Whether any relationship must lead to so many objects.
+    let hasCounts: Bool
+    /// For each entity, the relationships with a count that lead to it.
+    private let counting: [EntityID: [(owner: EntityModel, slot: Int)]]
     private let byID: [EntityID: EntityModel]
     private let byType: [ObjectIdentifier: EntityModel]
     private let unlisted = Mutex<[ObjectIdentifier: EntityModel]>([:])
@@ -170,6 +184,15 @@ final class SchemaModel: Sendable {
             entities.map { (ObjectIdentifier($0.type), $0) },
             uniquingKeysWith: { first, _ in first }
         )
+        hasCounts = entities.contains { !$0.countedSlots.isEmpty }
+        var counting: [EntityID: [(owner: EntityModel, slot: Int)]] = [:]
+        for owner in entities {
+            for slot in owner.countedSlots {
+                guard let target = owner.properties[slot].relationship?.target else { continue }
+                counting[target, default: []].append((owner, slot))
+            }
+        }
+        self.counting = counting
         var danglers: [EntityID: [(owner: EntityModel, slot: Int)]] = [:]
         for owner in entities {
             for slot in owner.relationshipSlots {
@@ -220,6 +243,11 @@ final class SchemaModel: Sendable {
         danglers[entity] ?? []
     }
 
+    /// Relationships with a count that lead to `entity`.
+    func counting(_ entity: EntityID) -> [(owner: EntityModel, slot: Int)] {
+        hasCounts ? counting[entity] ?? [] : []
+    }
+
     /// Whether deleting an object of `entity` can concern no other one.
     func standsAlone(_ entity: EntityModel) -> Bool {
         entity.relationshipSlots.isEmpty && incoming(entity.record.id).isEmpty
@@ -249,6 +277,7 @@ final class SchemaModel: Sendable {
                         makeDefault: declared.makeDefault,
                         rules: declared.rules,
                         derive: declared.derive,
+                        member: declared.member,
                         relationship: nil
                     )
                 )
@@ -276,7 +305,8 @@ final class SchemaModel: Sendable {
                             rule: declared.deleteRule,
                             inverseSlot: inverse,
                             inverseIsToMany: back?.isToMany ?? false,
-                            inverseIsOrdered: back?.isOrdered ?? false
+                            inverseIsOrdered: back?.isOrdered ?? false,
+                            count: declared.count
                         )
                     )
                 )

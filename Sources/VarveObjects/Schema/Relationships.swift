@@ -31,11 +31,13 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
     ///   - inverse: name of the relationship back; both sides are kept equal. One side may leave it
     ///     out.
     ///   - deleteRule: what deleting the owner does to the target.
+    ///   - count: to how many objects it must lead when it is saved; nil: to any number.
     ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         inverse: String? = nil,
         deleteRule: DeleteRule = .nullify,
+        count: (any RangeExpression<Int> & Sendable)? = nil,
         originalName: String...
     ) {
         self.init(
@@ -47,7 +49,8 @@ public struct ToOneColumn<Root: ManagedObject, Target: ManagedObject>: Sendable 
                         target: Target.self,
                         inverse: inverse,
                         deleteRule: deleteRule,
-                        isOrdered: false
+                        isOrdered: false,
+                        count: count.map(CountRule.init)
                     )
                 )
             )
@@ -96,12 +99,14 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
     ///   - ordered: whether the objects have an order of their own; otherwise they come by object
     ///     ID.
     ///   - deleteRule: what deleting the owner does to the targets.
+    ///   - count: to how many objects it must lead when it is saved; nil: to any number.
     ///   - originalName: names that stores may still have it under, the latest first.
     public init(
         _ name: String,
         inverse: String? = nil,
         ordered: Bool = false,
         deleteRule: DeleteRule = .nullify,
+        count: (any RangeExpression<Int> & Sendable)? = nil,
         originalName: String...
     ) {
         self.init(
@@ -113,7 +118,8 @@ public struct ToManyColumn<Root: ManagedObject, Target: ManagedObject>: Sendable
                         target: Target.self,
                         inverse: inverse,
                         deleteRule: deleteRule,
-                        isOrdered: ordered
+                        isOrdered: ordered,
+                        count: count.map(CountRule.init)
                     )
                 )
             )

@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         // 3. validate: the edited objects, as a save would.
         let delta = state.recorder.wholeDelta(self)
         let deleted = Set(delta.items.filter { !$0.exists }.map(\.id))
-        try validate(edited(by: delta)) { deleted.contains($0) }
+        try validate(edited(by: delta), judgesCounts: false) { deleted.contains($0) }
         // 4. decide: what meets edits of the parent.
         let plan = parent.plan(delta, to: .after, overwrites: policy.kind == .branchWins)
         let conflicts = state.unplaced.filter { !delta.decides($0) } + plan.conflicts

@@ -1,7 +1,8 @@
 // Codable values, arrays and dictionaries as attributes: kept as JSON text.
 //
 // Invariants
-// - Equal values have equal texts: keys are sorted, and numbers are written in one way.
+// - Equal values have equal texts: keys are sorted, and numbers are written in one way. What an app
+//   encodes in any order (a set) is the exception.
 // - The text is JSON that any tool reads. Its form is the app's: a field that is added must be
 //   optional or have a default in `init(from:)`, or older rows cannot be read.
 
@@ -21,6 +22,10 @@ public import VarveRecords
 ///
 /// A request can compare it as a whole and cannot look into it. Values whose parts are filtered,
 /// sorted or indexed are composites: see `Composite`.
+///
+/// Equal values must be encoded equally: a `Set` inside, or a dictionary whose keys are no texts
+/// and no integers, is encoded in any order. Encode it sorted, in an `encode(to:)` of the type's
+/// own; else an equal value that is set again is an edit, and no request finds it for sure.
 public protocol StoredCodable: Codable, FilterableValue {}
 
 extension StoredCodable {

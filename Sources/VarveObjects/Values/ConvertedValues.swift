@@ -68,7 +68,8 @@ public protocol ValueCodec: SendableMetatype {
     associatedtype StoredForm: FilterableValue
     /// What a getter returns where nothing can be read.
     static var zeroValue: Value { get }
-    /// The value as the store keeps it.
+    /// The value as the store keeps it. Equal values must have one form: a request finds the form,
+    /// and another form is an edit.
     static func encode(_ value: Value) -> StoredForm
     /// Nil: no value has that form.
     static func decode(_ stored: StoredForm) -> Value?

@@ -52,21 +52,35 @@ extension SchemaDescription {
             guard
                 let back = entities[target].relationships.firstIndex(where: { $0.name == inverse })
             else {
+                let isAttribute = entities[target].attributes.contains { $0.name == inverse }
                 problems.append(
-                    "\(label) has the inverse \(inverse), which \(relationship.target) lacks"
+                    "\(label) has the inverse \(inverse), which "
+                        + (isAttribute
+                            ? "is an attribute of \(relationship.target)"
+                            : "\(relationship.target) lacks")
+                        + ": give \(relationship.target) a relationship that leads to "
+                        + "\(entity.name), and name it here; or leave the inverse out"
                 )
                 continue
             }
             if entities[target].name == entity.name, inverse == relationship.name {
-                problems.append("\(label) cannot be its own inverse")
+                problems.append(
+                    "\(label) cannot be its own inverse: name the relationship that leads back, or "
+                        + "leave the inverse out"
+                )
             } else if entities[target].relationships[back].target != entity.name {
                 problems.append(
-                    "\(label) has the inverse \(inverse), which leads to another entity"
+                    "\(label) has the inverse \(inverse), which leads to "
+                        + "\(entities[target].relationships[back].target) and not back to "
+                        + "\(entity.name): name a relationship of \(relationship.target) that does"
                 )
             } else if let other = entities[target].relationships[back].inverse,
                 other != relationship.name
             {
-                problems.append("\(label) has the inverse \(inverse), whose inverse is \(other)")
+                problems.append(
+                    "\(label) has the inverse \(inverse), whose inverse is \(other): both must "
+                        + "name each other"
+                )
             } else {
                 entities[target].relationships[back].inverse = relationship.name
             }

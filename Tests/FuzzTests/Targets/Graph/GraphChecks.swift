@@ -120,7 +120,7 @@ extension GraphWorld {
                 (plain.name, plain.number) = (Array(beta.name.utf8), beta.number)
                 plain.code = beta.code
             }
-            for relation in ModelRelation.all where relation.owner == plain.kind {
+            for relation in ModelRelation.every where relation.owner == plain.kind {
                 if relation.isMany {
                     let members = access.lists[relation.name]?(object).ids().map(number) ?? []
                     if !members.isEmpty { plain.lists[relation.name] = members }
@@ -162,6 +162,7 @@ extension GraphWorld {
                 }
             }
         }
+        if let wrong = state.miscounts.first { throw fail("stored: \(wrong)") }
         for kind in ["A", "B"] as [Character] {
             let codes = state.objects.values.filter { $0.kind == kind }.compactMap(\.code)
             if Set(codes).count != codes.count { throw fail("stored: a code twice") }
@@ -312,6 +313,13 @@ extension GraphWorld {
                 forecast.isDenied || forecast.isDeniedHere || forecast.isContested || editor.isWild
             else {
                 throw fail("a deletion was denied without a cause: \(error)")
+            }
+        case .invalid:
+            guard
+                forecast.isMiscounted || forecast.isContested || forecast.isUncertain
+                    || forecast.hasDuplicates || editor.isWild
+            else {
+                throw fail("a save was refused without a cause: \(error)")
             }
         case .notUnique:
             guard forecast.hasDuplicates || forecast.isContested else {

@@ -27,10 +27,28 @@ final class Alpha: ManagedObject {
         let right = ToManyColumn<Alpha, Alpha>("right", ordered: true)
         let tags = ToManyColumn<Alpha, Beta>("tags", inverse: "tagged")
         let steps = ToManyColumn<Alpha, Beta>("steps", inverse: "stepOf", ordered: true)
+        let host = ToOneColumn<Alpha, Beta>("host", inverse: "guests")
+        let leader = ToOneColumn<Alpha, Beta>("leader", inverse: "squad")
+        let pairs = ToManyColumn<Alpha, Alpha>("pairs", inverse: "pairedBy", count: ...2)
+        let pairedBy = ToManyColumn<Alpha, Alpha>("pairedBy", count: NotOne())
+        let trio = ToManyColumn<Alpha, Beta>("trio", count: NotOne())
+        let home = CompositeColumn<Alpha, Spot>("home", default: Spot())
+        let trip = OptionalCompositeColumn<Alpha, Spot>("trip")
+        let words = Column<Alpha, [String]>("words", default: [])
+        let scores = Column<Alpha, [String: Double]?>("scores")
+        let look = Column<Alpha, Look>("look", default: Look())
+        let price = Column<Alpha, Price>("price", default: .zeroValue)
+        let stay = Column<Alpha, Coded<StayCodec>>("stay", default: Coded(.zero))
+        let pause = Column<Alpha, Coded<StayCodec>?>("pause")
+        let placeLabel = Column<Alpha, String>("placeLabel", derived: Alpha.placeLabel)
     }
     static let columns = Columns()
     static var indexes: [EntityIndex] {
-        [EntityIndex(columns.number), EntityIndex(columns.label)]
+        [
+            EntityIndex(columns.number), EntityIndex(columns.label),
+            EntityIndex(columns.home.city), EntityIndex(columns.trip.zip),
+            EntityIndex(columns.placeLabel),
+        ]
     }
     @Sendable private static func label(_ row: DerivedSource<Alpha>) -> String {
         "\(row[columns.number]) \(row[columns.name])"
@@ -97,6 +115,17 @@ final class Alpha: ManagedObject {
     var right: ToMany<Alpha> { storedValue(Self.columns.right, \.right) }
     var tags: ToMany<Beta> { storedValue(Self.columns.tags, \.tags) }
     var steps: ToMany<Beta> { storedValue(Self.columns.steps, \.steps) }
+    var host: Beta? {
+        get { storedValue(Self.columns.host, \.host) }
+        set { setStoredValue(newValue, Self.columns.host, \.host) }
+    }
+    var leader: Beta? {
+        get { storedValue(Self.columns.leader, \.leader) }
+        set { setStoredValue(newValue, Self.columns.leader, \.leader) }
+    }
+    var pairs: ToMany<Alpha> { storedValue(Self.columns.pairs, \.pairs) }
+    var pairedBy: ToMany<Alpha> { storedValue(Self.columns.pairedBy, \.pairedBy) }
+    var trio: ToMany<Beta> { storedValue(Self.columns.trio, \.trio) }
 }
 @available(*, unavailable, message: "pass the id or a snapshot")
 extension Alpha: Sendable {}
@@ -115,6 +144,13 @@ final class Beta: ManagedObject {
         let patron = ToOneColumn<Beta, Beta>("patron", deleteRule: .deny)
         let tagged = ToManyColumn<Beta, Alpha>("tagged")
         let stepOf = ToManyColumn<Beta, Alpha>("stepOf")
+        let guests = ToManyColumn<Beta, Alpha>("guests", count: NotOne())
+        let squad = ToManyColumn<Beta, Alpha>(
+            "squad",
+            ordered: true,
+            deleteRule: .cascade,
+            count: NotOne()
+        )
     }
     static let columns = Columns()
     static var uniqueConstraints: [EntityConstraint] { [EntityConstraint(columns.code)] }
@@ -147,9 +183,20 @@ final class Beta: ManagedObject {
     }
     var tagged: ToMany<Alpha> { storedValue(Self.columns.tagged, \.tagged) }
     var stepOf: ToMany<Alpha> { storedValue(Self.columns.stepOf, \.stepOf) }
+    var guests: ToMany<Alpha> { storedValue(Self.columns.guests, \.guests) }
+    var squad: ToMany<Alpha> { storedValue(Self.columns.squad, \.squad) }
 }
 @available(*, unavailable, message: "pass the id or a snapshot")
 extension Beta: Sendable {}
+
+/// None, or more than one: what edits of either side, and deletions, easily miss, and what a new
+/// object begins with.
+struct NotOne: RangeExpression, Sendable {
+    func contains(_ count: Int) -> Bool { count != 1 }
+
+    func relative<Elements: Collection>(to elements: Elements) -> Range<Int>
+    where Elements.Index == Int { elements.startIndex..<elements.endIndex }
+}
 
 /// Both entities.
 public enum FuzzedSchema: VersionedSchema {
@@ -194,6 +241,8 @@ struct GraphAccess {
         one("part", \Alpha.part)
         one("loose", \Alpha.loose)
         one("stale", \Alpha.stale)
+        one("host", \Alpha.host)
+        one("leader", \Alpha.leader)
         one("whole", \Beta.whole)
         one("patron", \Beta.patron)
         many("children", \Alpha.children)
@@ -203,6 +252,11 @@ struct GraphAccess {
         many("right", \Alpha.right)
         many("tags", \Alpha.tags)
         many("steps", \Alpha.steps)
+        many("pairs", \Alpha.pairs)
+        many("pairedBy", \Alpha.pairedBy)
+        many("trio", \Alpha.trio)
+        many("guests", \Beta.guests)
+        many("squad", \Beta.squad)
         many("chapters", \Beta.chapters)
         many("guarded", \Beta.guarded)
         many("kept", \Beta.kept)

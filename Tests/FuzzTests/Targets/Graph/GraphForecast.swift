@@ -6,6 +6,8 @@ struct GraphForecast {
     let isDenied: Bool
     /// Whether the context itself, on its older commit, sees what forbids a deletion.
     let isDeniedHere: Bool
+    /// Whether a relationship would lead to too few or too many.
+    let isMiscounted: Bool
     /// Whether two objects would have one code.
     let hasDuplicates: Bool
     /// Rows that the save changes or deletes, or whose edits lead nowhere, and others changed.
@@ -24,6 +26,7 @@ struct GraphForecast {
         self.after = after
         isDenied = after.isDenied
         isDeniedHere = editor.shown.isDenied
+        isMiscounted = !after.miscounts.isEmpty
         func duplicates(_ kind: Character) -> Bool {
             let codes = after.living(kind).compactMap { after.objects[$0]?.code }
             return Set(codes).count != codes.count

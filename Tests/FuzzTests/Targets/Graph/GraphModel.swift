@@ -13,6 +13,8 @@ struct ModelRelation {
     var isOrdered = false
     var rule = Rule.nullify
     var inverse: String?
+    /// To how many objects it may lead when it is saved; nil: to any number.
+    var count: (@Sendable (Int) -> Bool)?
 
     static let all: [ModelRelation] = [
         .init(name: "parent", owner: "A", target: "A", inverse: "children"),
@@ -90,7 +92,9 @@ struct ModelRelation {
         .init(name: "stepOf", owner: "B", target: "A", isMany: true, inverse: "steps"),
     ]
 
-    static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    /// With those that have a count, which only some runs use (`ModellingWorld`).
+    static let every = all + counted
+    static let named = Dictionary(uniqueKeysWithValues: every.map { ($0.name, $0) })
     var back: ModelRelation? { inverse.flatMap { Self.named[$0] } }
 }
 
@@ -329,7 +333,7 @@ struct ModelState {
 
     private func relations(_ id: Int) -> [ModelRelation] {
         guard let kind = objects[id]?.kind else { return [] }
-        return ModelRelation.all.filter { $0.owner == kind }
+        return ModelRelation.every.filter { $0.owner == kind }
     }
 
     private mutating func detach(_ id: Int) {

@@ -6,7 +6,8 @@ import VarveObjects
 import VarveTesting
 
 extension GraphWorld {
-    func step(_ number: UInt64) throws {
+    /// One step.
+    func doStep(_ number: UInt64) throws {
         if isOver { return }
         var random = SeededRandom(seed: number)
         let editor = editors[Int(random.next() % UInt64(editors.count))]

@@ -139,7 +139,10 @@ struct ModelAttributes {
 }
 
 /// One run.
-final class GraphWorld: FuzzedWorld {
+class GraphWorld: FuzzedWorld {
+    /// What a run chooses its relationships from.
+    class var pool: [ModelRelation] { ModelRelation.all }
+
     let access = GraphAccess()
     let disk = SimulatedDisk()
     let options: ContainerOptions
@@ -182,7 +185,7 @@ final class GraphWorld: FuzzedWorld {
         verifies = random.next() % 4 == 0
         // Few relationships meet each other more often than many.
         let kinds = 1 + Int(random.next() % 6)
-        relations = Array(ModelRelation.all.shuffled(using: &random).prefix(kinds))
+        relations = Array(Self.pool.shuffled(using: &random).prefix(kinds))
         container = try PersistentContainer.openNow(
             on: disk,
             schema: FuzzedSchema.self,
@@ -193,6 +196,8 @@ final class GraphWorld: FuzzedWorld {
         note("uses \(relations.map(\.name).joined(separator: " ")), \(count) contexts")
         if observes { note(interrupts ? "with observers that roll back" : "with observers") }
     }
+
+    func step(_ number: UInt64) throws { try doStep(number) }
 
     func end() {
         editors = []

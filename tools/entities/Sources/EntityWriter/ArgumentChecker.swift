@@ -11,7 +11,7 @@ final class ArgumentChecker: SyntaxVisitor {
     static let labels: [String: Set<String>] = [
         "Entity": ["originalName"],
         "Attribute": ["originalName"],
-        "Relationship": ["inverse", "deleteRule", "ordered", "originalName"],
+        "Relationship": ["inverse", "deleteRule", "ordered", "count", "originalName"],
         "Composite": ["originalNames"],
         "Derived": ["originalName"],
         "Transient": [],
