@@ -146,14 +146,38 @@ import VarveTesting
     }
 
     /// A new object of a transaction that threw behind a merge (two); an object that both deleted,
-    /// brought back and deleted again.
+    /// brought back and deleted again; an undone insertion whose cascade took what others had
+    /// linked to it.
     @Test(
         "Seeds of wrong orders that showed mistakes",
-        arguments: [1_491, 1_707, 2_167] as [UInt64]
+        arguments: [1_491, 1_707, 2_167, 301_301] as [UInt64]
     )
     func seedsOfWrongOrders(seed: UInt64) throws {
         let (options, observes) = settings(seed)
         try GraphFuzz.run(TangleWorld.self, seed: seed, options: options, observes: observes)
+    }
+
+    /// What runs in wrong orders are good for: they know no model, and find what leaves a graph
+    /// unsound.
+    @Test(
+        "Planted bugs are found in wrong orders",
+        arguments: [
+            .oneSideOfAnInverse, .editsOutliveTheirDelete, .rulesOnTheSnapshot,
+            .partnersAreNotDisplaced, .lostTargetsAreWritten,
+        ] as [PlantedObjectBug]
+    )
+    func plantedBugsAreFoundInWrongOrders(_ bug: PlantedObjectBug) throws {
+        for seed in UInt64(1)...250 {
+            let (options, observes) = settings(seed, [bug])
+            let found = GraphFuzz.finding(
+                TangleWorld.self,
+                seed: seed,
+                options: options,
+                observes: observes
+            )
+            if found != nil { return }
+        }
+        Issue.record("\(bug) passes 250 runs")
     }
 
     /// A new object takes another's place, and a partner from a third that others just gave it one:

@@ -162,6 +162,34 @@ import Testing
     }
 
     /// The value that the undo gives back has another owner now.
+    /// The undone insertion has a cascade, by which others linked what is not the undo's to delete.
+    @Test func anUndoneInsertionTakesNothingOfOthersAlong() throws {
+        let container = try graph()
+        let context = context(container)
+        let child = try nodes("child", in: context)[0]
+        context.withUndoGroup { Node(in: context).name = "parent" }
+        try context.save()
+        let parent = try #require(try context.fetch(Node.where { $0.name == "parent" }).first)
+        let id = parent.id
+        let other = container.newContext()
+        let theirs = try other.same([child])[0]
+        theirs.parent = try other.existingObject(with: id)
+        try other.save()
+        context.advance()
+        #expect(child.parent?.id == id)
+        try context.undo()
+        #expect(parent.isDeleted && !child.isDeleted && child.parent == nil)
+        try expectSound(context)
+        try context.redo()
+        #expect(!parent.isDeleted && parent.name == "parent" && !child.isDeleted)
+        #expect(try context.undo().isEmpty)
+        #expect(parent.isDeleted && !child.isDeleted)
+        try context.save()
+        let fresh = container.newContext()
+        #expect(try fresh.fetch(Node.all).map(\.name) == ["child"])
+        try expectSound(fresh)
+    }
+
     @Test func aUniqueValueIsTakenMeanwhile() throws {
         let container = try memory()
         let context = context(container)

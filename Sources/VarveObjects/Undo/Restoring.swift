@@ -335,6 +335,8 @@ extension ManagedObjectContext {
 
     private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta) {
         let object = object(step.item.id, step.item.model)
+        // Something else that is deleted takes it along.
+        if object.storage.isDeleted { return }
         for (slot, value) in step.slots
         where step.item.model.properties[slot].relationship == nil {
             keepBlob(value, delta, object, slot)
@@ -404,10 +406,13 @@ extension ManagedObjectContext {
                 submit(.relate(model, id, slot: slot, to: nil), object)
                 continue
             }
-            for list in item.lists where list.slot == slot {
-                for member in list.added where (try? isMember(member, id, model, slot)) == true {
-                    submit(.unlink(model, id, slot: slot, member), object)
-                }
+            var members = item.lists.filter { $0.slot == slot }.flatMap(\.added)
+            if model.cascadeSlots.contains(slot) {
+                // What others linked to it stays, too.
+                members = (try? self.members(of: object, slot: slot)) ?? members
+            }
+            for member in members where (try? isMember(member, id, model, slot)) == true {
+                submit(.unlink(model, id, slot: slot, member), object)
             }
         }
     }
