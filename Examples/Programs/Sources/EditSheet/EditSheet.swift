@@ -1,5 +1,5 @@
-// An edit sheet: a branch of the view context, merged by Done and dropped by Cancel, with an undo
-// of its own and one step of undo for the whole sheet.
+// An edit sheet: a branch of the view context, merged by Done and dropped by Cancel, with an undo of
+// its own and one step of undo for the whole sheet.
 
 import Check
 import Foundation
