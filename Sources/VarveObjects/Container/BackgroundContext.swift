@@ -15,20 +15,13 @@ public actor BackgroundContext {
         unsafe executor.asUnownedSerialExecutor()
     }
 
-    init(container: PersistentContainer, author: String, label: String = "background context") {
+    init(container: PersistentContainer, author: String) {
         executor = SerialQueueExecutor(label: "varve.context")
-        context = ManagedObjectContext(container: container, author: author, label: label)
-    }
-
-    /// Runs the body of a background task, whose context nobody else has.
-    func run<Result: Sendable>(
-        _ body: @Sendable (ManagedObjectContext) async throws -> Result
-    ) async throws -> Result {
-        defer { context.reset() }
-        _ = try context.currentSnapshot()
-        let result = try await body(context)
-        try context.checkNothingIsLeft()
-        return result
+        context = ManagedObjectContext(
+            container: container,
+            author: author,
+            label: "background context"
+        )
     }
 
     /// Runs `body` with the context. Objects cannot leave it; IDs, snapshots and values can.

@@ -1,5 +1,4 @@
-// performBackgroundTask in its forms: a body that runs through, with a result or a completion, and
-// one that waits.
+// performBackgroundTask in both forms.
 //
 // Invariants
 // - Each task has a fresh context, pinned at its start, that ends with it.
@@ -38,28 +37,6 @@ extension PersistentContainer {
         }
     }
 
-    /// The same with a body that waits, as for an async sequence or for JSON Lines: it runs with a
-    /// fresh context on a queue of its own, off the caller's actor. It is not among those that
-    /// `ContainerOptions.backgroundThreads` bounds.
-    ///
-    /// - Parameters:
-    ///   - author: named in the task's commits.
-    ///   - body: may save any number of times. It is cancelled with the task that calls this.
-    /// - Throws: what `body` throws; `CancellationError` if cancelled before the start;
-    ///   `unsavedChanges`, as the other one.
-    public func performBackgroundTask<Result: Sendable>(
-        author: String = "",
-        _ body: @Sendable (ManagedObjectContext) async throws -> Result
-    ) async throws -> Result {
-        try Task.checkCancellation()
-        let label = Self.label(ofTask: author)
-        return try await BackgroundContext(container: self, author: author, label: label).run(body)
-    }
-
-    private static func label(ofTask author: String) -> String {
-        author.isEmpty ? "background task" : "background task \(author)"
-    }
-
     private func runBackgroundTask<Result>(
         _ author: String,
         _ flag: CancellationFlag,
@@ -69,26 +46,20 @@ extension PersistentContainer {
         let context = ManagedObjectContext(
             container: self,
             author: author,
-            label: Self.label(ofTask: author)
+            label: author.isEmpty ? "background task" : "background task \(author)"
         )
         context.cancellation = flag
         defer { context.reset() }
         _ = try context.currentSnapshot()
         let result = try body(context)
-        try context.checkNothingIsLeft()
+        guard !context.hasEdits else {
+            throw StoreError(
+                .unsavedChanges,
+                "the background task ended with \(context.changed.count) unsaved objects",
+                place: .init(store: place),
+                suggestion: "Call context.save(), or context.rollback() if they are not wanted."
+            )
+        }
         return result
-    }
-}
-
-extension ManagedObjectContext {
-    /// A background task must not end with edits that nobody saves.
-    func checkNothingIsLeft() throws(StoreError) {
-        guard hasEdits else { return }
-        throw StoreError(
-            .unsavedChanges,
-            "the background task ended with \(changed.count) unsaved objects",
-            place: .init(store: container.place),
-            suggestion: "Call context.save(), or context.rollback() if they are not wanted."
-        )
     }
 }
