@@ -164,7 +164,7 @@ import Testing
                     struct Columns: Sendable {
                         let tag = ToOneColumn<Item, Tag>("tag", inverse: "item", deleteRule: .deny)
                         let tags = ToManyColumn<Item, Tag>("tags", inverse: "items", ordered: true)
-                        let rest = ToManyColumn<Item, Tag>("rest", deleteRule: .deny, count: 1...5)
+                        let rest = ToManyColumn<Item, Tag>("rest", deleteRule: .deny, count: 1 ... 5)
                         let parent = ToOneColumn<Item, Item>("parent")
                     }
 
