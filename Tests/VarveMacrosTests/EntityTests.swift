@@ -126,7 +126,7 @@ import Testing
             @Entity final class Item: ManagedObject {
                 @Relationship(inverse: \Tag.item, deleteRule: .deny) var tag: Tag?
                 @Relationship(inverse: \Tag.items, ordered: true) var tags: ToMany<Tag>
-                @Relationship(deleteRule: .deny, count: 1...5) var rest: ToMany<Tag>
+                @Relationship(count: 1...5) var rest: ToMany<Tag>
                 @Relationship var parent: Item?
             }
             """#,
@@ -164,7 +164,7 @@ import Testing
                     struct Columns: Sendable {
                         let tag = ToOneColumn<Item, Tag>("tag", inverse: "item", deleteRule: .deny)
                         let tags = ToManyColumn<Item, Tag>("tags", inverse: "items", ordered: true)
-                        let rest = ToManyColumn<Item, Tag>("rest", deleteRule: .deny, count: 1 ... 5)
+                        let rest = ToManyColumn<Item, Tag>("rest", count: 1 ... 5)
                         let parent = ToOneColumn<Item, Item>("parent")
                     }
 
