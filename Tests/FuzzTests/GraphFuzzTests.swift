@@ -17,113 +17,46 @@ import VarveTesting
         return (options, options.everyContextObserves)
     }
 
-    /// 500 runs, or as many as VARVE_GRAPH_SEEDS says, from VARVE_GRAPH_FIRST on.
-    @Test("What a context shows is what it saves")
-    func whatAContextShowsIsWhatItSaves() throws {
+    /// Runs of one world, as many as a variable says, from VARVE_GRAPH_FIRST on.
+    private func run(_ world: any FuzzedWorld.Type, _ variable: String, usually runs: UInt64) {
         let variables = ProcessInfo.processInfo.environment
-        let count = variables["VARVE_GRAPH_SEEDS"].flatMap(UInt64.init) ?? 500
+        let count = variables[variable].flatMap(UInt64.init) ?? runs
         let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
         var findings = 0
         for seed in first..<(first + count) {
             let (options, observes) = settings(seed)
-            do { try GraphFuzz.run(seed: seed, options: options, observes: observes) } catch {
+            do {
+                try GraphFuzz.run(world, seed: seed, options: options, observes: observes)
+            } catch {
                 Issue.record("\(error)")
                 findings += 1
                 if findings >= 3 { break }
             }
         }
+    }
+
+    @Test("What a context shows is what it saves") func whatAContextShowsIsWhatItSaves() {
+        run(GraphWorld.self, "VARVE_GRAPH_SEEDS", usually: 500)
     }
 
     /// As many runs of undo, redo and transactions.
-    @Test("An undo gives what was before") func anUndoGivesWhatWasBefore() throws {
-        let variables = ProcessInfo.processInfo.environment
-        let count = variables["VARVE_UNDO_SEEDS"].flatMap(UInt64.init) ?? 500
-        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
-        var findings = 0
-        for seed in first..<(first + count) {
-            let (options, observes) = settings(seed)
-            do {
-                try GraphFuzz.run(
-                    UndoWorld.self,
-                    seed: seed,
-                    options: options,
-                    observes: observes
-                )
-            } catch {
-                Issue.record("\(error)")
-                findings += 1
-                if findings >= 3 { break }
-            }
-        }
+    @Test("An undo gives what was before") func anUndoGivesWhatWasBefore() {
+        run(UndoWorld.self, "VARVE_UNDO_SEEDS", usually: 500)
     }
 
     /// Half as many runs of two contexts and branches in wrong orders.
-    @Test("Any order leaves a sound graph") func anyOrderLeavesASoundGraph() throws {
-        let variables = ProcessInfo.processInfo.environment
-        let count = variables["VARVE_TANGLE_SEEDS"].flatMap(UInt64.init) ?? 250
-        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
-        var findings = 0
-        for seed in first..<(first + count) {
-            let (options, observes) = settings(seed)
-            do {
-                try GraphFuzz.run(
-                    TangleWorld.self,
-                    seed: seed,
-                    options: options,
-                    observes: observes
-                )
-            } catch {
-                Issue.record("\(error)")
-                findings += 1
-                if findings >= 3 { break }
-            }
-        }
+    @Test("Any order leaves a sound graph") func anyOrderLeavesASoundGraph() {
+        run(TangleWorld.self, "VARVE_TANGLE_SEEDS", usually: 250)
     }
 
-    /// 500 runs of relationships with counts.
-    @Test("What a model says holds in every commit") func whatAModelSaysHolds() throws {
-        let variables = ProcessInfo.processInfo.environment
-        let count = variables["VARVE_MODELLING_SEEDS"].flatMap(UInt64.init) ?? 500
-        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
-        var findings = 0
-        for seed in first..<(first + count) {
-            let (options, observes) = settings(seed)
-            do {
-                try GraphFuzz.run(
-                    ModellingWorld.self,
-                    seed: seed,
-                    options: options,
-                    observes: observes
-                )
-            } catch {
-                Issue.record("\(error)")
-                findings += 1
-                if findings >= 3 { break }
-            }
-        }
+    /// Relationships with counts.
+    @Test("What a model says holds in every commit") func whatAModelSaysHolds() {
+        run(ModellingWorld.self, "VARVE_MODELLING_SEEDS", usually: 500)
     }
 
-    /// 500 runs of composites, codecs and lists.
-    @Test("Every column of a rich value is a value of its own") func richValues() throws {
-        let variables = ProcessInfo.processInfo.environment
-        let count = variables["VARVE_RICH_SEEDS"].flatMap(UInt64.init) ?? 500
-        let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
-        var findings = 0
-        for seed in first..<(first + count) {
-            let (options, observes) = settings(seed)
-            do {
-                try GraphFuzz.run(
-                    RichWorld.self,
-                    seed: seed,
-                    options: options,
-                    observes: observes
-                )
-            } catch {
-                Issue.record("\(error)")
-                findings += 1
-                if findings >= 3 { break }
-            }
-        }
+    /// Composites, codecs and lists.
+    @Test("Every column of a rich value is a value of its own") func richValues() {
+        run(RichWorld.self, "VARVE_RICH_SEEDS", usually: 500)
     }
 
     /// Observers that go through lists, or read what nobody had read, in the middle of an edit.

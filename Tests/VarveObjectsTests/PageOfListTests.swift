@@ -46,7 +46,8 @@ import VarveTesting
         let ids = list(owner).ids
         for positions in [
             0..<0, 0..<1, 0..<7, 3..<5, 5..<ids.count, 0..<ids.count,
-            ids.count..<ids.count + 3, ids.count - 1..<Int.max, Int.max - 1..<Int.max,
+            ids.count..<ids.count + 3, -5..<2, -5..<(-2), Int.min..<Int.max,
+            ids.count - 1..<Int.max, Int.max - 1..<Int.max,
         ] {
             let context = container.newContext()
             let owner = try #require(try context.existingObject(with: id))
@@ -125,6 +126,24 @@ import VarveTesting
         #expect(try !told { $0.playlist.insert($0.playlist[40], at: 45) })
         #expect(try told { $0.playlist.remove($0.playlist[50]) })
         #expect(try !told { $0.name = "another name" })
+        // The first page of all, over an unsaved edit.
+        let list = try owner({ $0.playlist }, 60, container)
+        container.viewContext.advance()
+        let edited = try #require(try container.viewContext.existingObject(with: list))
+        edited.playlist.remove(try edited.playlist.page(0..<1)[0])
+        let isTold = Mutex(false)
+        withObservationTracking {
+            _ = try? edited.playlist.page(10..<20)
+        } onChange: {
+            isTold.withLock { $0 = true }
+        }
+        let other = container.newContext()
+        let theirs = try #require(try other.existingObject(with: list))
+        theirs.playlist.insert(theirs.playlist[12], at: 15)
+        try other.save()
+        container.viewContext.advance()
+        #expect(isTold.withLock { $0 })
+        container.viewContext.rollback()
         // As many pages as anybody scrolls through.
         for start in 0..<50 { _ = try shown.playlist.page(start..<start + 2) }
         #expect(try told { $0.playlist.insert($0.playlist[55], at: 58) })

@@ -5,15 +5,17 @@
 //   `graceMilliseconds`: a task that cannot run (its actor waits for this very writer) must not
 //   hold up anybody for good. A grant that was not used by then is taken back, and its task waits
 //   again, in front of all others.
-// - A task waits only while a body runs, or another reservation is granted. Both end in `passOn`.
-// - `count` is the number of tasks that wait or are granted. A writer stores that it runs no body
-//   before it looks at `count`; a task counts itself before it looks for a body. So one of the two
-//   sees the other.
+// - A task waits only while a body runs or its commit goes into the log, or while another
+//   reservation is granted. Both end in `passOn`, and the first with the writer's lock free: who is
+//   granted the writer takes that lock at once, on an actor that must not wait.
+// - `count` is the number of tasks that wait or are granted. A writer stores that it is done before
+//   it looks at `count`; a task counts itself before it looks for a body. So one of the two sees
+//   the other.
 
 internal import Synchronization
 internal import VarveIO
 
-/// Where tasks wait until nobody runs the body of a write.
+/// Where tasks wait until nobody writes.
 final class WriterGate: Sendable {
     /// How long a granted task may take until it begins, in milliseconds: more than a screen's
     /// frame, less than anybody notices.

@@ -66,7 +66,7 @@ struct SaveWriter {
         _ id: ObjectID?,
         _ model: EntityModel
     ) throws -> [ColumnValue] {
-        if model.derived.isEmpty, model.composites.isEmpty { return values }
+        if model.derived.isEmpty, !model.concernsComposites(values) { return values }
         let row = try id.flatMap { try transaction.row(model.record.id, $0) }
         let isWhole = context.has(.compositesLackFields)
         let values = isWhole ? values : try model.withFields(values, over: row, transaction)

@@ -58,6 +58,15 @@ struct CompositeSlots: Sendable {
 }
 
 extension EntityModel {
+    /// Whether a field of an optional composite is among these values.
+    func concernsComposites(_ values: [ColumnValue]) -> Bool {
+        !composites.isEmpty
+            && values.contains { value in
+                guard let slot = slotsByColumn[value.column] else { return false }
+                return composites.contains { $0.concerns(slot) }
+            }
+    }
+
     /// What is to be written of a row, with the fields that would be missing.
     /// - Parameters:
     ///   - values: what changes in the row.
