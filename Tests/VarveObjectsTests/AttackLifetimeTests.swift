@@ -57,6 +57,7 @@ import VarveObjects
             try context.save()
             let list = all[0].picks
             #expect(list.names == ["b"])
+            all[1].score = 5
             return (all[0], list)
         }
         let (node, kept) = try list()
@@ -103,6 +104,7 @@ import VarveObjects
             let context = container.newContext()
             let node = try nodes(long, in: context)[0]
             #expect(node.name == long)
+            node.score = 5
             return node
         }
         let node = try make()

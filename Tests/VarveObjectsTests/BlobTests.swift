@@ -205,8 +205,14 @@ import VarveObjects
         let picture = Picture(in: context)
         picture.data = try context.makeBlob(bytes(500), for: Picture.columns.data)
         try context.save()
-        let other = try container.newContext().existingObject(with: picture.id)
-        #expect(other?.context == nil && other?.caption == "")
+        func read() throws -> Picture? {
+            let context = container.newContext()
+            let picture = try context.existingObject(with: picture.id)
+            picture?.caption = "not saved"
+            return picture
+        }
+        let other = try read()
+        #expect(other?.context == nil && other?.caption == "not saved")
         #expect(try other?.data?.readAll() == bytes(500))
     }
 

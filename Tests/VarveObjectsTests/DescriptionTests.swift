@@ -128,8 +128,9 @@ import VarveBase
         let item = try item(#require(context), returningFaults: false)
         let tags = item.tags
         _ = tags.ids
+        item.priority = .high
         context = nil
-        #expect(item.description.hasPrefix("\(item.id) (its context is gone): "))
+        #expect(item.description.hasPrefix("\(item.id) (changed, its context is gone): "))
         #expect(item.description.contains("title: \"Milk\""))
         #expect("\(tags)".hasPrefix("tags of "))
         #expect(show(item).count == 10)

@@ -21,6 +21,8 @@ public enum TraceEvent: Sendable {
     /// A relationship was followed from many objects with a read for each
     /// (`ContainerOptions.repeatedFaultsMax`).
     case repeatedFaults(RepeatedFaultsTrace)
+    /// An object was used after its context had ended with unsaved edits.
+    case endedContext(EndedContextTrace)
 }
 
 /// A request.

@@ -12,8 +12,11 @@ import VarveRecords
     private let counters: ObjectCounters
     /// The context's living objects.
     @usableFromInline let registry: ObjectRegistry
-    /// Nil once the context is gone; its objects then keep the values they have.
+    /// The context lives as long as one of its objects (`ObjectRegistry`), but for one that ends
+    /// with unsaved edits or undo steps: then it is nil, and its objects keep the values they have.
     weak var context: ManagedObjectContext?
+    /// Whether it was said that an object of the ended context is used.
+    @safe @exclusivity(unchecked) var saidItEnded = false
     /// Whether getters tell observers. On for the view context.
     @usableFromInline let observes: Bool
     /// Grows whenever objects leave the context while they live: lists that keep some look again.

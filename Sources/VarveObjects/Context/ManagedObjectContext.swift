@@ -7,6 +7,8 @@
 //   deleted ones strongly.
 // - While one reference to an object lives, its ID leads to that instance.
 // - An object and its context have the same isolation: neither is Sendable.
+// - A context without unsaved edits and undo steps lives as long as one of its objects. One with
+//   edits belongs to the app: when that lets it go, the edits end.
 
 public import Observation
 import Synchronization
@@ -28,8 +30,13 @@ public final class ManagedObjectContext: Observable {
 
     @usableFromInline let core: ContextCore
     @safe @exclusivity(unchecked) var changed: [ObjectID: any ManagedObject] = [:] {
-        didSet { tellUnsaved() }
+        didSet {
+            tellUnsaved()
+            tellKept()
+        }
     }
+    /// Whether the context keeps objects, as it was told last.
+    private var keepsObjects = false
     /// Grows whenever an object enters `changed`.
     var changedEntries = 0
     /// What the app wants of relationships, in order.
@@ -69,7 +76,7 @@ public final class ManagedObjectContext: Observable {
     /// Whether delete rules run: a save by an observer of what they do would write half of it.
     var isDeleting = false
     /// Who takes edits down: undo steps, transactions, a branch.
-    var recorders: [EditRecorder] = []
+    var recorders: [EditRecorder] = [] { didSet { tellKept() } }
     /// The journal is being laid again: nothing of it is an edit.
     var replays = 0
     /// Grows when the journal's edits are saved.
@@ -125,6 +132,7 @@ public final class ManagedObjectContext: Observable {
         self.owner = PinOwner(.context, label: label)
         container.counters.contexts.add(1, ordering: .relaxed)
         core.context = self
+        core.registry.setContext(self)
     }
 
     /// Rows that a list of this context reads ahead at most. The view context's lists are on
@@ -132,6 +140,7 @@ public final class ManagedObjectContext: Observable {
     var rowsAheadMax: Int { core.observes ? 4096 : .max }
 
     deinit {
+        core.registry.endContext()
         core.registry.unsaved.store(0, ordering: .relaxed)
         container.pins.set(pinToken, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
@@ -377,6 +386,15 @@ public final class ManagedObjectContext: Observable {
         let hasOthers = !toManyEdits.isEmpty && !has(.closingDropsLists) || !lostTargets.isEmpty
         let count = max(changed.count, hasOthers ? 1 : 0)
         core.registry.unsaved.store(count, ordering: .relaxed)
+    }
+
+    /// Objects keep their context as long as that keeps none of them: else neither would end.
+    private func tellKept() {
+        let keeps =
+            (!changed.isEmpty || !recorders.isEmpty) && !has(.contextsKeepThemselves)
+        if keeps == keepsObjects { return }
+        keepsObjects = keeps
+        core.registry.keepContext(!keeps)
     }
 
     /// New objects, by ID.

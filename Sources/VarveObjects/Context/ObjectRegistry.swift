@@ -9,6 +9,8 @@
 //   of the first leaves the entry of the second alone.
 // - The number of slots is a power of two and more than a third larger than the number of entries.
 // - No code but this file's runs while the lock is held, and nothing is released.
+// - While an object lives, the registry keeps its context, unless that keeps objects itself
+//   (`mayKeepContext`): edits and undo steps. Then each would keep the other for ever.
 //
 // Why not weak references: each costs an allocation beside its object and slows all later retains
 // and releases of it; lists of objects were mostly that.
@@ -26,6 +28,35 @@ public import VarveBase
     let unsaved = Atomic<Int>(0)
 
     init(label: String = "") { self.label = label }
+
+    /// Says whose objects these are. The context calls `endContext` in its end.
+    func setContext(_ context: ManagedObjectContext) {
+        let bits = Self.bits(context)
+        table.withLock { $0.context = bits }
+    }
+
+    /// The context ends.
+    func endContext() {
+        let kept = table.withLock { table in
+            table.context = 0
+            return table.isContextKept
+        }
+        precondition(!kept, "a context that is kept ends")
+    }
+
+    /// Whether objects keep their context: not while it keeps objects.
+    func keepContext(_ mayKeep: Bool) {
+        let ended = table.withLock { table in
+            table.mayKeepContext = mayKeep
+            return table.contextLetGo()
+        }
+        Self.release(ended)
+    }
+
+    /// Ends a reference that `contextLetGo` gave; 0 is none.
+    private static func release(_ bits: UInt) {
+        if bits != 0 { _ = object(bits) }
+    }
 
     /// Number of living objects.
     var count: Int { table.withLock { $0.count } }
@@ -75,7 +106,7 @@ public import VarveBase
         guard let pointer = unsafe UnsafeRawPointer(bitPattern: bits) else {
             preconditionFailure("no object")
         }
-        // `find` retained it for us.
+        // `find` or the table retained it for us.
         return unsafe Unmanaged<AnyObject>.fromOpaque(pointer).takeRetainedValue()
     }
 
@@ -124,7 +155,11 @@ public import VarveBase
 
     /// Forgets an object. Called from its end, on any thread, and when it leaves its context.
     func remove(_ id: ObjectID, token: UInt32) {
-        table.withLock { $0.remove(id, token: token) }
+        let ended = table.withLock { table in
+            table.remove(id, token: token)
+            return table.contextLetGo()
+        }
+        Self.release(ended)
     }
 
     /// IDs of the objects of the same entity that were fetched after one, in the order of the
@@ -177,6 +212,13 @@ public import VarveBase
     private(set) var slots: UnsafeMutablePointer<Slot>
     private(set) var capacity = 0
     private(set) var count = 0
+    /// Address of the context; 0 when its end has begun.
+    var context: UInt = 0
+    /// Whether objects may keep the context.
+    var mayKeepContext = true
+    /// Whether there is a reference to the context.
+    private(set) var isContextKept = false
+
     init() { unsafe slots = .allocate(capacity: 0) }
 
     deinit {
@@ -249,6 +291,28 @@ public import VarveBase
             token: token
         )
         count &+= 1
+        if !isContextKept { keepContext() }
+    }
+
+    /// Takes a reference to the context if it is to be kept. Objects are inserted by the context,
+    /// so it lives.
+    private mutating func keepContext() {
+        guard mayKeepContext, let pointer = unsafe UnsafeMutableRawPointer(bitPattern: context)
+        else { return }
+        isContextKept = unsafe varve_try_retain(pointer) != nil
+    }
+
+    /// Makes the reference to the context what it should be.
+    /// - Returns: the reference that ends, for the caller to release behind the lock; 0: none.
+    mutating func contextLetGo() -> UInt {
+        let isWanted = mayKeepContext && count > 0
+        if isWanted == isContextKept { return 0 }
+        if isWanted {
+            keepContext()
+            return 0
+        }
+        isContextKept = false
+        return context
     }
 
     mutating func setNext(of id: ObjectID, to next: ObjectID?) {

@@ -126,6 +126,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case nilKeepsTheFields
     case fieldsComparedWithTheRow
     case compositesLackFields
+    case contextsKeepThemselves
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [

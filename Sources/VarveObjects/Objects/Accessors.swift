@@ -71,9 +71,13 @@ extension ManagedObject {
     ) -> Target? {
         let slot = checkedSlot(column._definition)
         track(keyPath(), slot)
-        guard let context = storage.core.context,
-            case .reference(let object)? = context.value(of: self, slot: slot)
-        else { return nil }
+        guard let context = storage.core.context else {
+            noteEndedContext(.read)
+            return nil
+        }
+        guard case .reference(let object)? = context.value(of: self, slot: slot) else {
+            return nil
+        }
         return context.target(of: self, slot: slot, object) as? Target
     }
 
@@ -84,7 +88,7 @@ extension ManagedObject {
         _ column: ToOneColumn<Self, Target>,
         _ keyPath: @autoclosure () -> KeyPath<Self, Target?>
     ) {
-        guard let context = storage.core.context else { return }
+        guard let context = storage.core.context else { return noteEndedContext(.edit) }
         context.setToOne(self, checkedSlot(column._definition), to: value)
     }
 
@@ -126,7 +130,7 @@ extension ManagedObject {
     }
 
     func fillOrNote() {
-        guard let context = storage.core.context else { return }
+        guard let context = storage.core.context else { return noteEndedContext(.read) }
         do throws(StoreError) { try context.fill(self) } catch { context.note(error, self) }
     }
 
@@ -146,7 +150,8 @@ extension ManagedObject {
     }
 
     private func set(_ value: StoredValue, slot: Int) {
-        storage.core.context?.set(value, of: self, slot: slot)
+        guard let context = storage.core.context else { return noteEndedContext(.edit) }
+        context.set(value, of: self, slot: slot)
     }
 
     func track<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>, _ slot: Int) {

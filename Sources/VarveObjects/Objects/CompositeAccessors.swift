@@ -66,6 +66,7 @@ extension ManagedObject {
         }
         if storage.isFault { fillOrNote() }
         let context = storage.core.context
+        if context == nil { noteEndedContext(.edit) }
         var changes = layout.changes(to: value) { looseValue($0) }
         if context?.has(.nilKeepsTheFields) == true, value == nil {
             changes = changes.filter { $0.member === layout.members.last }

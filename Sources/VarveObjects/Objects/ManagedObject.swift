@@ -138,9 +138,14 @@ extension ManagedObject {
         return storage.hasChanges
     }
 
-    /// The context that the object belongs to; nil once that is gone or was reset.
+    /// The context that the object belongs to; nil once that was reset or has ended.
+    ///
+    /// A context lives as long as one of its objects. One with unsaved edits, or with undo steps,
+    /// is the app's to keep: it ends when the app lets it go, and its edits with it.
     public var context: ManagedObjectContext? {
-        storage.state.contains(.invalid) ? nil : storage.core.context
+        if storage.state.contains(.invalid) { return nil }
+        if storage.core.context == nil { noteEndedContext(.context) }
+        return storage.core.context
     }
 
     /// The failure of the last implicit read of this object, until one succeeds.

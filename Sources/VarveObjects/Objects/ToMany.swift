@@ -14,8 +14,8 @@ import VarveRecords
 ///
 /// It reads its members when they are first asked for, and stays as it was read until it is changed
 /// through this value; the owner's property gives a new one. So it may be changed while it is gone
-/// through, and a list on screen never asks for a row that is not there. When its context is reset
-/// or gone, a list that was read has members without values.
+/// through, and a list on screen never asks for a row that is not there. When its context was reset
+/// or has ended, a list that was read has members without values.
 ///
 /// Adding and removing load neither the other members nor, as far as the inverse allows, the added
 /// one.
@@ -29,14 +29,19 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         self.slot = slot
     }
 
-    private var context: ManagedObjectContext? { owner.context }
+    private var context: ManagedObjectContext? {
+        owner.storage.state.contains(.invalid) ? nil : owner.storage.core.context
+    }
 
     /// A read of the relationship that fails is remembered like that of a property.
     private func reading<Value>(
         _ fallback: @autoclosure () -> Value,
         _ body: (ManagedObjectContext) throws(StoreError) -> Value
     ) -> Value {
-        guard let context else { return fallback() }
+        guard let context else {
+            owner.noteEndedContext(.read)
+            return fallback()
+        }
         do throws(StoreError) {
             return try body(context)
         } catch {
@@ -153,14 +158,15 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// is now: one that was read before another context's commit and one behind it may have a
     /// member in common, or leave one out.
     ///
-    /// - Parameter positions: from 0 on, as in the list.
+    /// - Parameter positions: from 0 on, as in the list; there is nothing before and behind it.
     /// - Throws: `StoreError`: `damaged`, `ioFailed`, `closed`.
     /// - Complexity: O(log n + positions) for a saved list without unsaved edits, else O(n).
     public func page(_ positions: Range<Int>) throws -> [Target] {
-        precondition(positions.lowerBound >= 0, "positions begin at 0")
+        let positions = positions.clamped(to: 0..<Int.max)
         guard let context, let model = context.container.schema.entity(of: Target.self) else {
             return []
         }
+        watch()
         let ids: [ObjectID]
         if let known = read.ids, !known.contains(ReadMembers.unread) {
             ids = Array(known[positions.clamped(to: known.indices)])
@@ -170,17 +176,23 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         return try context.filledObjects(ids, model).compactMap { $0 as? Target }
     }
 
+    /// The context, for an edit.
+    private var edited: ManagedObjectContext? {
+        if context == nil { owner.noteEndedContext(.edit) }
+        return context
+    }
+
     /// Adds an object at the end, unless it is a member already. Loads no other member. A deleted
     /// object, or one of another context, is a refused edit.
     public func append(_ target: Target) {
         read.ids = nil
-        context?.addMember(target, to: owner, slot: slot)
+        edited?.addMember(target, to: owner, slot: slot)
     }
 
     /// Adds objects at the end.
     public func append(contentsOf targets: some Sequence<Target>) {
         let targets = Array(targets)
-        context?.asOneEdit { for target in targets { append(target) } }
+        edited?.asOneEdit { for target in targets { append(target) } }
     }
 
     /// Adds an object at a position, or moves it there. A position outside the list is its nearest
@@ -192,23 +204,23 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
             return
         }
         read.ids = nil
-        context?.addMember(target, to: owner, slot: slot, at: index)
+        edited?.addMember(target, to: owner, slot: slot, at: index)
     }
 
     /// Removes an object, if it is a member.
     public func remove(_ target: Target) {
         read.ids = nil
-        context?.removeMember(target, from: owner, slot: slot)
+        edited?.removeMember(target, from: owner, slot: slot)
     }
 
     /// Removes all members.
     public func removeAll() {
-        context?.asOneEdit { for target in Array(self) { remove(target) } }
+        edited?.asOneEdit { for target in Array(self) { remove(target) } }
     }
 
     /// Makes these objects the members; in an ordered relationship in this order.
     public func replaceAll(with targets: [Target]) {
-        context?.asOneEdit { replace(with: targets) }
+        edited?.asOneEdit { replace(with: targets) }
     }
 
     private func replace(with targets: [Target]) {

@@ -1,5 +1,6 @@
 // The fuzzer of the object layer: runs of random steps, and the shortest run that still fails.
 
+import Foundation
 import VarveObjects
 import VarveTesting
 
@@ -7,6 +8,8 @@ import VarveTesting
 protocol FuzzedWorld: AnyObject {
     /// - Parameter observes: whether somebody observes.
     init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws
+    /// The store, as it was opened last.
+    var container: PersistentContainer { get }
     /// What was done, to be read.
     var script: [String] { get }
     func step(_ number: UInt64) throws
@@ -27,6 +30,12 @@ enum GraphFuzz {
         var description: String {
             "seed \(seed): \(message)\n  " + script.joined(separator: "\n  ")
         }
+    }
+
+    /// Something keeps a container that nobody holds.
+    private struct Kept: Error, CustomStringConvertible {
+        let contexts: Int
+        var description: String { "a closed container stays, with \(contexts) contexts" }
     }
 
     /// One run; its steps follow from the seed.
@@ -90,14 +99,21 @@ enum GraphFuzz {
         _ observes: Bool
     ) -> Finding? {
         var script: [String] = []
-        do {
+        weak var container: PersistentContainer?
+        func run() throws {
             let world = try type.init(setup, options, observes: observes)
             defer {
+                container = world.container
                 script = world.script
                 world.end()
             }
             for step in steps { try world.step(step) }
             try world.finish()
+        }
+        do {
+            try run()
+            // A container is kept by its contexts, and these by their objects, until they end.
+            try waitUntilGone { container }
             return nil
         } catch {
             return Finding(
@@ -108,6 +124,16 @@ enum GraphFuzz {
                 script: script
             )
         }
+    }
+
+    /// Nothing keeps what nobody holds. Tasks of the main actor may, for a moment.
+    private static func waitUntilGone(_ container: () -> PersistentContainer?) throws {
+        for _ in 0..<200 {
+            if container() == nil { return }
+            usleep(10_000)
+        }
+        let contexts = container()?.statistics.contexts ?? 0
+        throw Kept(contexts: contexts)
     }
 
     /// Takes steps out, many at once and then fewer, as long as something fails.

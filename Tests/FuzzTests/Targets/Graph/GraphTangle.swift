@@ -11,7 +11,7 @@ final class TangleWorld: EditingWorld {
     let relations: [ModelRelation]
     private(set) var script: [String] = []
     private let disk = SimulatedDisk()
-    private let container: PersistentContainer
+    let container: PersistentContainer
     private var contexts: [ManagedObjectContext] = []
     private var branches: [ManagedObjectContext] = []
     private var held: [any ManagedObject] = []

@@ -34,7 +34,7 @@ final class RichWorld: FuzzedWorld {
 
     private let disk = SimulatedDisk()
     private let options: ContainerOptions
-    private var container: PersistentContainer
+    private(set) var container: PersistentContainer
     private var editors: [Editor] = []
     private var ids: [Alpha.ID] = []
     private var newest: [RichColumns] = []
