@@ -7,7 +7,9 @@
 //   whose end has begun. So nobody is brought back to life, and nobody reads freed memory.
 // - A token, given out by the context, tells an object from a later one with the same ID: the end
 //   of the first leaves the entry of the second alone.
-// - The number of slots is a power of two and more than a third larger than the number of entries.
+// - The number of slots is a power of two. Each of eight lanes has every eighth slot, and at least
+//   a third more of them than entries. A lane is a table of its own, with one free slot at least
+//   behind each run of entries.
 // - No code but this file's runs while the lock is held, and nothing is released.
 // - While an object lives, the registry keeps its context, unless that keeps objects itself
 //   (`mayKeepContext`): edits and undo steps. Then each would keep the other for ever.
@@ -60,6 +62,9 @@ public import VarveBase
 
     /// Number of living objects.
     var count: Int { table.withLock { $0.count } }
+
+    /// Number of slots.
+    var capacity: Int { table.withLock { $0.capacity } }
 
     /// Whether an object with that ID lives.
     func contains(_ id: ObjectID) -> Bool { table.withLock { $0.slot(of: id) != nil } }
@@ -212,6 +217,8 @@ public import VarveBase
     private(set) var slots: UnsafeMutablePointer<Slot>
     private(set) var capacity = 0
     private(set) var count = 0
+    /// Entries of each lane.
+    private var laneCounts = SIMD8<Int>()
     /// Address of the context; 0 when its end has begun.
     var context: UInt = 0
     /// Whether objects may keep the context.
@@ -226,11 +233,23 @@ public import VarveBase
         unsafe slots.deallocate()
     }
 
-    /// IDs that follow one another share cache lines, eight at a time.
+    /// IDs that follow one another share cache lines, eight at a time, each in a lane of its own.
+    /// So a list that is let go in any order closes short runs: with one lane for all, a block that
+    /// met another moved eight entries on, and these the next.
     @inline(__always)
     private func home(_ id: UInt64) -> Int {
-        (NumberHash.mix(id &>> 3, 0) &<< 3 | Int(truncatingIfNeeded: id & 7)) & (capacity &- 1)
+        let mix = NumberHash.mix(id &>> 3, 0)
+        return (mix &<< 3 | Self.lane(id, mix)) & (capacity &- 1)
     }
+
+    /// Every eighth ID alone would fill one lane only, if it were not mixed.
+    @inline(__always)
+    private static func lane(_ id: UInt64, _ mix: Int) -> Int {
+        (Int(truncatingIfNeeded: id) ^ (mix >> 58)) & 7
+    }
+
+    @inline(__always)
+    private func after(_ place: Int) -> Int { (place &+ 8) & (capacity &- 1) }
 
     /// Where an ID stands; nil when it does not.
     @inline(__always)
@@ -240,7 +259,7 @@ public import VarveBase
         // Places are below `capacity` by the mask; a free slot ends every run.
         while unsafe slots[place].object != 0 {
             if unsafe slots[place].id == id.rawValue { return place }
-            place = (place &+ 1) & (capacity &- 1)
+            place = after(place)
         }
         return nil
     }
@@ -276,13 +295,19 @@ public import VarveBase
     ) {
         reserve(1)
         var place = home(id.rawValue)
+        if laneCounts[place & 7] >= capacity / 8 / 4 * 3 {
+            rebuild(capacity * 2)
+            place = home(id.rawValue)
+        }
         while unsafe slots[place].object != 0 {
             if unsafe slots[place].id == id.rawValue {
                 count &-= 1
+                laneCounts[place & 7] &-= 1
                 break
             }
-            place = (place &+ 1) & (capacity &- 1)
+            place = after(place)
         }
+        laneCounts[place & 7] &+= 1
         unsafe slots[place] = Slot(
             id: id.rawValue,
             object: object,
@@ -324,7 +349,14 @@ public import VarveBase
         guard let place = slot(of: id), unsafe slots[place].token == token else { return }
         close(place)
         count &-= 1
-        if capacity > Self.capacityMin, count < capacity / 8 { rebuild(capacity / 4) }
+        laneCounts[place & 7] &-= 1
+        if capacity > Self.capacityMin, count < capacity / 8 { shrink() }
+    }
+
+    private mutating func shrink() {
+        let size = max(Self.capacityMin, capacity / 4)
+        for lane in 0..<8 where laneCounts[lane] > size / 8 / 4 * 3 { return }
+        rebuild(size)
     }
 
     /// Makes room for so many more.
@@ -342,7 +374,7 @@ public import VarveBase
         var hole = freed
         var place = freed
         while true {
-            place = (place &+ 1) & mask
+            place = after(place)
             if unsafe slots[place].object == 0 { break }
             let home = home(unsafe slots[place].id)
             if (place &- home) & mask >= (place &- hole) & mask {
@@ -360,7 +392,7 @@ public import VarveBase
         capacity = size
         for index in old.indices where unsafe old[index].object != 0 {
             var place = unsafe home(old[index].id)
-            while unsafe slots[place].object != 0 { place = (place &+ 1) & (capacity &- 1) }
+            while unsafe slots[place].object != 0 { place = after(place) }
             unsafe slots[place] = old[index]
         }
         unsafe old.baseAddress?.deallocate()
