@@ -46,7 +46,7 @@ public enum BlockCompression {
         range: Range<Int>,
         rawLength: Int,
         limit: Int,
-        place: String = "LZ4 block"
+        place: FormatPlace = "LZ4 block"
     ) throws(FormatError) -> [UInt8] {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         guard range.count <= rawBytesMax else {

@@ -16,10 +16,10 @@ public struct ByteReader: Sendable {
     /// Index after the last byte that may be read.
     public let end: Int
     /// What errors call the place.
-    public let place: String
+    public let place: FormatPlace
 
     /// Reads all of an array.
-    public init(_ bytes: [UInt8], place: String = "") {
+    public init(_ bytes: [UInt8], place: FormatPlace = "") {
         self.bytes = bytes
         position = 0
         end = bytes.count
@@ -27,7 +27,7 @@ public struct ByteReader: Sendable {
     }
 
     /// Reads a range of an array, which must lie inside it.
-    public init(_ bytes: [UInt8], range: Range<Int>, place: String = "") {
+    public init(_ bytes: [UInt8], range: Range<Int>, place: FormatPlace = "") {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         self.bytes = bytes
         position = range.lowerBound

@@ -123,7 +123,16 @@ public struct CommitRecord: Hashable, Sendable {
         _ payload: [UInt8],
         offset: FileOffset
     ) throws(FormatError) -> (record: CommitRecord, length: Int) {
-        var reader = ByteReader(payload, place: "commit \(offset.frameName)")
+        try decode(payload, range: 0..<payload.count, offset: offset)
+    }
+
+    /// The same from a stored payload that lies at `range` of `bytes`.
+    public static func decode(
+        _ bytes: [UInt8],
+        range: Range<Int>,
+        offset: FileOffset
+    ) throws(FormatError) -> (record: CommitRecord, length: Int) {
+        var reader = ByteReader(bytes, range: range, place: FormatPlace("commit", offset))
         var record = CommitRecord()
         record.number = CommitNumber(try reader.u64("number"))
         record.previousHash = try reader.u64("previous hash")
@@ -176,6 +185,6 @@ public struct CommitRecord: Hashable, Sendable {
             )
         }
         // Whatever stands after the counts is of a later version that does without being read.
-        return (record, reader.position)
+        return (record, reader.position - range.lowerBound)
     }
 }

@@ -93,7 +93,7 @@ public struct FileHeader: Hashable, Sendable {
     ///
     /// - Throws: `FormatError` with field "magic" when this is no store, else the field at fault.
     ///   A newer version is no error here: the caller compares `readerNeeds`.
-    public init(decoding bytes: [UInt8], place: String = "file header") throws(FormatError) {
+    public init(decoding bytes: [UInt8], place: FormatPlace = "file header") throws(FormatError) {
         var reader = ByteReader(bytes, place: place)
         guard bytes.count == Self.length else {
             throw reader.error("length", "\(bytes.count)", "\(Self.length)")

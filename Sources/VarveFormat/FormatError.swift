@@ -4,6 +4,8 @@
 // - One word in size, so that a throwing decoder returns its value in registers.
 // - Messages carry places, kinds and lengths, never stored values (they may be private).
 
+public import VarveBase
+
 /// Bytes that do not fit the format.
 public struct FormatError: Error, Sendable {
     private final class Content: Sendable {
@@ -18,6 +20,7 @@ public struct FormatError: Error, Sendable {
     private let content: Content
 
     /// Joins the four parts.
+    @_disfavoredOverload
     public init(place: String, field: String, found: String, expected: String) {
         content = Content(place, field, found, expected)
     }
@@ -39,6 +42,38 @@ public struct FormatError: Error, Sendable {
             found: found,
             expected: expected
         )
+    }
+}
+
+/// What errors call a place: put into words when there is an error. Each page and frame that is
+/// read has one, and few of them are damaged.
+public struct FormatPlace: Sendable, ExpressibleByStringLiteral {
+    private let word: StaticString
+    private let offset: FileOffset?
+
+    /// A place that has no offset of its own: "row".
+    public init(stringLiteral word: StaticString) {
+        self.word = word
+        offset = nil
+    }
+
+    /// What lies at an offset: "page p@1f40".
+    public init(_ word: StaticString, _ offset: FileOffset) {
+        self.word = word
+        self.offset = offset
+    }
+
+    /// The words.
+    public var text: String {
+        guard let offset else { return "\(word)" }
+        return "\(word) \(offset.frameName)"
+    }
+}
+
+extension FormatError {
+    /// Joins the four parts.
+    public init(place: FormatPlace, field: String, found: String, expected: String) {
+        self.init(place: place.text, field: field, found: found, expected: expected)
     }
 }
 

@@ -143,7 +143,7 @@ public struct FrameHeader: Hashable, Sendable {
         offset: FileOffset,
         seed: UInt64
     ) throws(FormatError) {
-        let place = "frame \(offset.frameName)"
+        let place = FormatPlace("frame", offset)
         guard position >= 0, bytes.count - position >= Self.length else {
             throw FormatError(
                 place: place,
@@ -168,11 +168,11 @@ public struct FrameHeader: Hashable, Sendable {
         previousCommit = FileOffset(try reader.u64("previous commit"))
         payloadHash = try reader.u64("payload hash")
 
-        var copy = ByteWriter(capacity: Self.length)
-        copy.raw(bytes[position..<(position + 12)])
-        copy.u32(0)
-        copy.raw(bytes[(position + 16)..<(position + Self.length)])
-        let hash = FrameHash.xxh64(copy.bytes, seed: seed ^ offset.rawValue)
+        let hash = FrameHash.xxh64WithoutWord3(
+            bytes,
+            range: position..<(position + Self.length),
+            seed: seed ^ offset.rawValue
+        )
         guard storedHash == UInt32(truncatingIfNeeded: hash) else {
             throw reader.error("header hash", "another hash", "the hash of this header here")
         }
@@ -417,7 +417,7 @@ public enum Frame {
         payload: Range<Int>,
         header: FrameHeader,
         frontLength: Int,
-        place: String
+        place: FormatPlace
     ) throws(FormatError) -> (bytes: [UInt8], range: Range<Int>) {
         precondition(payload.lowerBound >= 0 && payload.upperBound <= bytes.count)
         guard frontLength <= payload.count, frontLength <= Int(header.rawLength) else {

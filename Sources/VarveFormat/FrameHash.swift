@@ -32,6 +32,24 @@ public enum FrameHash {
         }
     }
 
+    /// Hashes 32 bytes of an array as if bytes 12 to 15 of them were 0: a frame's header, whose own
+    /// hash stands there. The range must lie inside the array.
+    static func xxh64WithoutWord3(_ bytes: [UInt8], range: Range<Int>, seed: UInt64) -> UInt64 {
+        precondition(range.count == 32)
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
+        // Inside the buffer by the lines above.
+        return unsafe bytes.withUnsafeBytes { all in
+            let words = unsafe UnsafeRawBufferPointer(rebasing: all[range])
+            let hash = unsafe join(
+                round(seed &+ prime1 &+ prime2, load64(words, 0)),
+                round(seed &+ prime2, load64(words, 8) & 0xFFFF_FFFF),
+                round(seed, load64(words, 16)),
+                round(seed &- prime1, load64(words, 24))
+            )
+            return avalanche(hash &+ 32)
+        }
+    }
+
     /// Adds one more hash to a running one: XXH64 of its 8 little-endian bytes, seeded with the
     /// hash so far.
     public static func combine(_ running: UInt64, with next: UInt64) -> UInt64 {
@@ -64,12 +82,7 @@ public enum FrameHash {
                 four = round(four, unsafe load64(bytes, at + 24))
                 at += 32
             }
-            hash =
-                rotate(one, 1) &+ rotate(two, 7) &+ rotate(three, 12) &+ rotate(four, 18)
-            hash = merge(hash, one)
-            hash = merge(hash, two)
-            hash = merge(hash, three)
-            hash = merge(hash, four)
+            hash = join(one, two, three, four)
         } else {
             hash = seed &+ prime5
         }
@@ -112,6 +125,21 @@ public enum FrameHash {
     @inline(__always)
     private static func merge(_ hash: UInt64, _ lane: UInt64) -> UInt64 {
         (hash ^ round(0, lane)) &* prime1 &+ prime4
+    }
+
+    @inline(__always)
+    private static func join(
+        _ one: UInt64,
+        _ two: UInt64,
+        _ three: UInt64,
+        _ four: UInt64
+    ) -> UInt64 {
+        var hash = rotate(one, 1) &+ rotate(two, 7) &+ rotate(three, 12) &+ rotate(four, 18)
+        hash = merge(hash, one)
+        hash = merge(hash, two)
+        hash = merge(hash, three)
+        hash = merge(hash, four)
+        return hash
     }
 
     @inline(__always)

@@ -56,7 +56,8 @@ public struct PageHeader: Hashable, Sendable {
     }
 
     /// Reads the front of a page's payload, which lies at `range` of `bytes`.
-    public init(decoding bytes: [UInt8], range: Range<Int>, place: String) throws(FormatError) {
+    public init(decoding bytes: [UInt8], range: Range<Int>, place: FormatPlace) throws(FormatError)
+    {
         var reader = ByteReader(bytes, range: range, place: place)
         tree = TreeID(try reader.u32("tree"))
         level = try reader.u8("level")
@@ -91,7 +92,7 @@ public struct PageBody: Sendable {
         header: PageHeader,
         offset: FileOffset
     ) throws(FormatError) {
-        var reader = ByteReader(bytes, range: range, place: "page \(offset.frameName)")
+        var reader = ByteReader(bytes, range: range, place: FormatPlace("page", offset))
         let count = Int(header.count)
         let prefixLength = try reader.count("prefix length", limit: reader.remaining)
         prefix = try reader.range(count: prefixLength, "prefix")
@@ -195,7 +196,8 @@ public struct ValueHeader: Hashable, Sendable {
     }
 
     /// Reads the front of a value's payload, which lies at `range` of `bytes`.
-    public init(decoding bytes: [UInt8], range: Range<Int>, place: String) throws(FormatError) {
+    public init(decoding bytes: [UInt8], range: Range<Int>, place: FormatPlace) throws(FormatError)
+    {
         var reader = ByteReader(bytes, range: range, place: place)
         entity = EntityID(try reader.u16("entity"))
         column = ColumnID(try reader.u16("column"))

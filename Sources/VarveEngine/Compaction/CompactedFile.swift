@@ -116,7 +116,7 @@ struct CompactedFile {
                 payload: frame.payload,
                 header: frame.header,
                 frontLength: ValueHeader.length,
-                place: frame.offset.frameName
+                place: FormatPlace("value", frame.offset)
             )
             body = Array(bytes[range])
         } catch {

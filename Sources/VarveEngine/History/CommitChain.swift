@@ -41,7 +41,9 @@ struct CommitChain {
     func windowed() throws(EngineError) -> CommitChain {
         let end = try commit(at: newest).end
         let log = LogReader(copying: generation.log, file: FrameWindow(generation.file, upTo: end))
-        return CommitChain(generation, LogScan(log: log, size: scan.size), newest)
+        var windowed = LogScan(log: log, size: scan.size)
+        windowed.frontBytes = FrameWindow.smallFrameBytes
+        return CommitChain(generation, windowed, newest)
     }
 
     private init(_ generation: Generation, _ scan: LogScan, _ newest: FileOffset) {

@@ -18,6 +18,8 @@ final class FrameWindow: ReadOnlyFile {
     }
 
     static let windowBytes: UInt64 = 128 << 10
+    /// Most frames of small commits are shorter.
+    static let smallFrameBytes = 384
 
     private let file: any ReadOnlyFile
     /// Nothing at or above it is kept: a commit may be on its way there.

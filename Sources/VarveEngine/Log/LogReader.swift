@@ -129,7 +129,7 @@ struct LogReader: Sendable {
     /// The value at a place: a large value or a small blob.
     func value(_ place: ValuePlace) throws(EngineError) -> [UInt8] {
         let frame = try frame(place.address, kind: .value)
-        let name = "value \(frame.offset.frameName)"
+        let name = FormatPlace("value", frame.offset)
         do throws(FormatError) {
             _ = try ValueHeader(decoding: frame.bytes, range: frame.payload, place: name)
             let (bytes, range) = try Frame.body(

@@ -40,7 +40,7 @@ public struct ObservedFrame: Sendable {
     ///
     /// - Throws: `FormatError` when a length does not fit.
     public func body() throws(FormatError) -> ByteReader {
-        let place = "frame \(offset.frameName)"
+        let place = FormatPlace("frame", offset)
         guard isPayloadSound else {
             throw FormatError(
                 place: place,

@@ -33,6 +33,9 @@ struct LogScan {
     private let readMax: UInt64
     /// No sound frame ends after it.
     private let soundEnd: UInt64
+    /// Bytes that are read at the front of a commit frame: with more than its header, small frames
+    /// take one read.
+    var frontBytes = FrameHeader.length
 
     static let window: UInt64 = 1 << 20
     /// Of a frame at most so many zeros stand at its end: less than a sector of its payload's, the
@@ -118,11 +121,21 @@ struct LogScan {
 
     /// The header at an offset, or nil when there is none that fits.
     func header(at offset: UInt64) throws(EngineError) -> FrameHeader? {
-        guard offset % FrameHeader.alignment == 0, offset >= FileHeader.logStart.rawValue,
-            offset < size, size - offset >= UInt64(FrameHeader.length)
-        else { return nil }
+        guard isPlace(offset) else { return nil }
         let bytes = try read(at: FileOffset(offset), count: FrameHeader.length)
         return decode(bytes, at: 0, offset: offset)
+    }
+
+    /// Where a frame may begin.
+    private func isPlace(_ offset: UInt64) -> Bool {
+        offset % FrameHeader.alignment == 0 && offset >= FileHeader.logStart.rawValue
+            && offset < size && size - offset >= UInt64(FrameHeader.length)
+    }
+
+    /// A frame's header, and as much behind it as one read gives (`frontBytes`).
+    private func front(of offset: UInt64) throws(EngineError) -> [UInt8]? {
+        guard isPlace(offset) else { return nil }
+        return try read(at: FileOffset(offset), count: Int(min(UInt64(frontBytes), size - offset)))
     }
 
     func decode(_ bytes: [UInt8], at position: Int, offset: UInt64) -> FrameHeader? {
@@ -144,11 +157,16 @@ struct LogScan {
 
     /// The commit at an offset, or nil when there is no sound commit frame.
     func commit(at offset: FileOffset) throws(EngineError) -> ScannedCommit? {
-        guard let header = try header(at: offset.rawValue), header.kind.isCommitFrame,
+        guard var bytes = try front(of: offset.rawValue),
+            let header = decode(bytes, at: 0, offset: offset.rawValue), header.kind.isCommitFrame,
             mayBeWhole(header, at: offset.rawValue)
         else { return nil }
         let count = FrameHeader.length + Int(header.storedLength)
-        let bytes = try read(at: offset, count: count)
+        if bytes.count > count {
+            bytes.removeLast(bytes.count - count)
+        } else if bytes.count < count {
+            bytes = try read(at: offset, count: count)
+        }
         guard bytes.count == count else { return nil }
         let payload = FrameHeader.length..<count
         guard isSound(bytes, payload, of: header) else { return nil }
@@ -156,7 +174,8 @@ struct LogScan {
         let length: Int
         do throws(FormatError) {
             (record, length) = try CommitRecord.decode(
-                Array(bytes[payload.prefix(CommitRecord.fixedLength + CommitRecord.extraBytesMax)]),
+                bytes,
+                range: payload.prefix(CommitRecord.fixedLength + CommitRecord.extraBytesMax),
                 offset: offset
             )
         } catch {

@@ -271,7 +271,7 @@ struct Replay {
     }
 
     static func bodyReader(_ commit: ScannedCommit) throws(FormatError) -> ByteReader {
-        let place = "commit \(commit.offset.frameName)"
+        let place = FormatPlace("commit", commit.offset)
         let (bytes, range) = try Frame.body(
             of: commit.frame.bytes,
             payload: commit.frame.payload,

@@ -160,7 +160,7 @@ struct Settle {
                 payload: frame.payload,
                 header: frame.header,
                 frontLength: ValueHeader.length,
-                place: frame.offset.frameName
+                place: FormatPlace("value", frame.offset)
             )
         }
         let address = log.appendBody(

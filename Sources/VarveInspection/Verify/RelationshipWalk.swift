@@ -66,7 +66,7 @@ struct RelationshipWalk {
         var last: (target: ObjectID, owner: ObjectID)?
         try forEachEntry(index) { cursor throws(InspectionError) in
             let owner = try engine { () throws(EngineError) in try cursor.trailingObjectID() }
-            var reader = ByteReader(cursor.key, place: "index \(end.name)")
+            var reader = ByteReader(cursor.key, place: "index key")
             guard let part = try? KeyCoding.decode(&reader) else {
                 return try found(end, .noReference(owner: owner))
             }

@@ -28,7 +28,7 @@ enum PageCoding {
         tree: TreeID,
         level: Int
     ) throws(FormatError) -> TreeNode {
-        let place = "page \(frame.offset.frameName)"
+        let place = FormatPlace("page", frame.offset)
         let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
         guard header.tree == tree, Int(header.level) == level else {
             throw FormatError(
@@ -81,7 +81,7 @@ enum PageCoding {
         of body: PageBody,
         _ bytes: [UInt8],
         to node: TreeNode,
-        _ place: String
+        _ place: FormatPlace
     ) throws(FormatError) {
         for index in body.suffixes.indices {
             let value = node.isLeaf ? body.values[index] : 0..<0
@@ -103,7 +103,7 @@ enum PageCoding {
     }
 
     /// As a root says: what counts on from here never overflows, signed or not.
-    private static func checkRows(of body: PageBody, _ place: String) throws(FormatError) {
+    private static func checkRows(of body: PageBody, _ place: FormatPlace) throws(FormatError) {
         var sum: UInt64 = 0
         for child in body.children {
             let (next, overflow) = sum.addingReportingOverflow(child.rows)
