@@ -112,6 +112,33 @@ private struct Pieces<Element: Sendable>: AsyncSequence, Sendable {
         #expect(try context.count(Town.all) == 0)
     }
 
+    /// Pieces of 256 KiB ended a commit each, and the lines behind a full one were a short commit.
+    @Test(arguments: [0, 1, 7, 1_000, 4_000, 100_000]) func anyCutGivesTheSameCommits(
+        cut: Int
+    ) async throws {
+        let bytes = Array(
+            (0..<255).map { "{\"name\":\"town \($0)\"}" }.joined(separator: "\n").utf8
+        )
+        let pieces =
+            cut == 0
+            ? [bytes]
+            : stride(from: 0, to: bytes.count, by: cut).map { Array(bytes[$0...].prefix(cut)) }
+        for (rows, expected) in [(100, [100, 200, 255]), (255, [255]), (1, Array(1...255))] {
+            let (_, context) = try lands()
+            var options = JSONLinesOptions()
+            options.rowsPerCommit = rows
+            var told: [Int] = []
+            try await context.batchInsert(
+                Town.self,
+                jsonLines: Pieces(all: pieces),
+                options: options,
+                progress: { told.append($0.completedRows) }
+            )
+            #expect(told == expected)
+            #expect(try context.count(Town.all) == 255)
+        }
+    }
+
     struct Bad: Sendable, CustomStringConvertible {
         let line: String
         let code: StoreError.Code

@@ -198,12 +198,11 @@ private struct JSONLinesImport<Entity: ManagedObject> {
                 isAtEnd = true
                 splitter.finish()
             }
-            let isFull =
-                splitter.lines.count >= options.rowsPerCommit
-                || splitter.lineBytes >= Self.bytesPerCommit
-            guard isFull || isAtEnd else { continue }
+            // Few lines wait for more, so that commits are alike however the input is cut.
+            let takesAll = isAtEnd || splitter.lineBytes >= Self.bytesPerCommit
+            guard takesAll || splitter.lines.count >= options.rowsPerCommit else { continue }
             var lines = splitter.takeLines()[...]
-            while !lines.isEmpty {
+            while lines.count >= options.rowsPerCommit || takesAll && !lines.isEmpty {
                 let some = Array(lines.prefix(options.rowsPerCommit))
                 lines = lines.dropFirst(some.count)
                 try context.checkCancellation()
@@ -214,6 +213,7 @@ private struct JSONLinesImport<Entity: ManagedObject> {
                 told.completedBytes = splitter.bytes
                 progress?(told)
             }
+            splitter.putBack(lines)
         }
         return batch.result
     }

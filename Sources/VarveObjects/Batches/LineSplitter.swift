@@ -98,6 +98,12 @@ public struct _LineSplitter: Sendable {
         defer { (lines, lineBytes) = ([], 0) }
         return lines
     }
+
+    /// The last lines that were taken, which are to wait for those that come.
+    mutating func putBack(_ rest: ArraySlice<(number: Int, bytes: Data)>) {
+        lines = Array(rest)
+        lineBytes = rest.reduce(0) { $0 + $1.bytes.count }
+    }
 }
 
 /// The bytes of a file, a piece at a time, read on the container's pool.

@@ -15,13 +15,21 @@ public actor BackgroundContext {
         unsafe executor.asUnownedSerialExecutor()
     }
 
-    init(container: PersistentContainer, author: String) {
+    init(container: PersistentContainer, author: String, label: String = "background context") {
         executor = SerialQueueExecutor(label: "varve.context")
-        context = ManagedObjectContext(
-            container: container,
-            author: author,
-            label: "background context"
-        )
+        context = ManagedObjectContext(container: container, author: author, label: label)
+    }
+
+    /// Runs the body of `withBackgroundContext`. Nobody else has this actor, so while the body
+    /// waits nothing runs in between.
+    func run<Result: Sendable>(
+        _ body: nonisolated(nonsending) @Sendable (ManagedObjectContext) async throws -> Result
+    ) async throws -> Result {
+        defer { context.reset() }
+        _ = try context.currentSnapshot()
+        let result = try await body(context)
+        try context.checkNothingIsLeft()
+        return result
     }
 
     /// Runs `body` with the context. Objects cannot leave it; IDs, snapshots and values can.

@@ -118,6 +118,35 @@ extension ManagedObjectContext {
         )
     }
 
+    /// The place of an object in the order of a request, for its `after` and `before`: where a
+    /// reader left off in the middle of a page. The request's filter need not find the object.
+    /// - Parameters:
+    ///   - id: the object.
+    ///   - descriptor: the request; its limit and offset do not count.
+    /// - Throws: `objectNotFound` if there is no such object in this context; what `fetch` throws.
+    /// - Complexity: O(log n) for each object that the order looks at.
+    public func cursor<Entity>(
+        of id: TypedObjectID<Entity>,
+        in descriptor: FetchDescriptor<Entity>
+    ) throws -> FetchCursor {
+        let snapshot = try snapshot(for: descriptor)
+        let plan = try RequestPlan(descriptor, in: self)
+        let (object, model) = (id.objectID.object, try container.check(id))
+        guard try isAlive(object, model) else {
+            throw StoreError(
+                .objectNotFound,
+                "the object whose place was asked for is not there",
+                place: .init(store: container.place, entity: model.name, object: id.objectID),
+                suggestion: "Take the cursor while the object is there; it stays good afterwards."
+            )
+        }
+        return FetchCursor(
+            entity: model.name,
+            fingerprint: plan.fingerprint,
+            position: try key(of: object, plan, snapshot)
+        )
+    }
+
     /// The IDs that a request asks for. Makes no objects and keeps no rows.
     public func fetchIDs<Entity>(_ descriptor: FetchDescriptor<Entity>) throws -> [Entity.ID] {
         let snapshot = try snapshot(for: descriptor)

@@ -37,6 +37,24 @@ import Varve
         #expect(shown.map(\.title) == titles)
     }
 
+    @Test("A body that waits takes what is downloaded") func waiting() async throws {
+        let container = try notes()
+        let download = AsyncThrowingStream<String, any Error> { stream in
+            for title in ["Bread", "Soup"] { stream.yield(title) }
+            stream.finish()
+        }
+        // Shown in BackgroundWork: waiting
+        let count = try await container.withBackgroundContext(author: "download") { context in
+            for try await title in download {
+                Note(in: context).title = title
+            }
+            try context.save()
+            return try context.count(Note.all)
+        }
+        // End.
+        #expect(count == 2)
+    }
+
     @Test("Imports, contexts that live on, and cancelling") func longWork() async throws {
         let container = try notes()
         let lines = (0..<1_000).map { "line \($0)" }
