@@ -8,6 +8,9 @@ import PackageDescription
 // entities by hand says `traits: []` (or `swift build --disable-default-traits`) and neither
 // downloads nor compiles swift-syntax.
 let whenMacros = TargetDependencyCondition.when(traits: ["Macros"])
+// The same for swift-log and swift-metrics, which only apps that ask for them download.
+let whenLogging = TargetDependencyCondition.when(traits: ["Logging"])
+let whenMetrics = TargetDependencyCondition.when(traits: ["Metrics"])
 
 let package = Package(
     name: "varve",
@@ -17,13 +20,20 @@ let package = Package(
         .library(name: "VarveObjects", targets: ["VarveObjects"]),
         .library(name: "VarveInspection", targets: ["VarveInspection"]),
         .library(name: "VarveTesting", targets: ["VarveTesting"]),
+        // Empty without their traits.
+        .library(name: "VarveLogging", targets: ["VarveLogging"]),
+        .library(name: "VarveMetrics", targets: ["VarveMetrics"]),
     ],
     traits: [
         .trait(name: "Macros", description: "@Entity and its companions; needs swift-syntax."),
+        .trait(name: "Logging", description: "VarveLogging: log lines; needs swift-log."),
+        .trait(name: "Metrics", description: "VarveMetrics: counters; needs swift-metrics."),
         .default(enabledTraits: ["Macros"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ],
     targets: [
         .systemLibrary(
@@ -77,6 +87,20 @@ let package = Package(
             dependencies: [
                 "VarveObjects", "VarveInspection", "VarveRecords", "VarveEngine", "VarveFormat",
                 "VarveIO", "VarveBase",
+            ]
+        ),
+        .target(
+            name: "VarveLogging",
+            dependencies: [
+                "VarveObjects",
+                .product(name: "Logging", package: "swift-log", condition: whenLogging),
+            ]
+        ),
+        .target(
+            name: "VarveMetrics",
+            dependencies: [
+                "VarveObjects",
+                .product(name: "Metrics", package: "swift-metrics", condition: whenMetrics),
             ]
         ),
 

@@ -23,6 +23,8 @@ import Testing
             "VarveObjects", "VarveInspection", "VarveRecords", "VarveEngine", "VarveFormat",
             "VarveIO", "VarveBase",
         ],
+        "VarveLogging": ["VarveObjects"],
+        "VarveMetrics": ["VarveObjects"],
     ]
 
     /// Modules of others that a target may import besides those of the toolchain's core.
@@ -35,11 +37,13 @@ import Testing
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftCompilerPlugin",
             "SwiftDiagnostics",
         ],
+        "VarveLogging": ["Logging"],
+        "VarveMetrics": ["Metrics"],
     ]
 
     /// The products: all that a package in `tools/` or `Examples/` may import of the library.
     private static let products: Set<String> = [
-        "Varve", "VarveObjects", "VarveInspection", "VarveTesting",
+        "Varve", "VarveObjects", "VarveInspection", "VarveTesting", "VarveLogging", "VarveMetrics",
     ]
 
     @Test("A target imports only the layers under it") func targetsImportOnlyTheLayersUnderThem() {
@@ -145,6 +149,25 @@ import Testing
             #expect(isPlugin, "\(file.path): imports swift-syntax")
             #expect(file.lines.contains("#if Macros"), "\(file.path): stands outside the trait")
         }
+    }
+
+    @Test(
+        "swift-log and swift-metrics stay behind their traits",
+        arguments: ["Logging", "Metrics"]
+    )
+    func adaptersStayBehindTheirTraits(_ module: String) throws {
+        for file in Repository.files where !file.path.hasPrefix("tools/adapters/") {
+            guard file.imports.contains(where: { $0.module == module }) else { continue }
+            if file.path.hasPrefix("Tests/VarveAdapterTests/") { continue }
+            #expect(file.path.hasPrefix("Sources/Varve\(module)/"), "\(file.path)")
+            #expect(file.lines.contains("#if \(module)"), "\(file.path): outside the trait")
+        }
+        // Or every app would download it.
+        let package = try Repository.text("Package.swift")
+        let uses = package.components(separatedBy: ".product(name: \"\(module)\"").dropFirst()
+        #expect(uses.count == 1)
+        for use in uses { #expect(use.prefix(60).contains("condition: when\(module)")) }
+        #expect(package.contains(".default(enabledTraits: [\"Macros\"])"))
     }
 
     private static func names(_ cell: String) -> [String] {

@@ -145,7 +145,7 @@ import VarveObjects
     @Test func aContextWithEditsEndsWhenTheAppLetsItGo() throws {
         let events = Mutex<[EndedContextTrace]>([])
         var options = ContainerOptions()
-        options.trace = { event in
+        options.trace = TraceHandler { event in
             if case .endedContext(let trace) = event { events.withLock { $0.append(trace) } }
         }
         let container = try PersistentContainer.inMemory(
@@ -181,7 +181,7 @@ import VarveObjects
     func anEditThatIsLostIsToldOf(_ what: String) throws {
         let uses = Mutex<[EndedContextTrace.Use]>([])
         var options = ContainerOptions()
-        options.trace = { event in
+        options.trace = TraceHandler { event in
             if case .endedContext(let trace) = event { uses.withLock { $0.append(trace.use) } }
         }
         let container = try PersistentContainer.inMemory(

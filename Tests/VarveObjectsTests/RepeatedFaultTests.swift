@@ -26,7 +26,7 @@ import VarveBase
         var options = ContainerOptions()
         options.repeatedFaultsMax = max
         if traces {
-            options.trace = { event in
+            options.trace = TraceHandler { event in
                 if case .repeatedFaults(let trace) = event {
                     log.traces.withLock { $0.append(trace) }
                 }

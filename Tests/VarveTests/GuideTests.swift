@@ -27,7 +27,11 @@ import Testing
         var compiled: Set<Region> = []
         let tests = Self.root.appending(path: "Tests")
         for source in try files(in: tests.appending(path: "VarveTests/Guides"), "swift")
-            + [tests.appending(path: "VarveObjectsTests/GuideWithoutMacros.swift")]
+            + [
+                "VarveObjectsTests/GuideWithoutMacros.swift",
+                "VarveAdapterTests/GuideToAdapters.swift",
+            ]
+            .map({ tests.appending(path: $0) })
         {
             compiled.formUnion(try regions(of: source))
         }
@@ -48,7 +52,7 @@ import Testing
         )
         let names = try files(in: Self.catalogue, "md")
             .map { $0.deletingPathExtension().lastPathComponent }.filter { $0 != "Varve" }
-        #expect(names.count == 17)
+        #expect(names.count == 18)
         for name in names { #expect(landing.contains("- <doc:\(name)>"), "\(name)") }
     }
 

@@ -8,11 +8,35 @@
 //   frame ever chains to it.
 
 internal import Synchronization
-internal import VarveBase
+public import VarveBase
 internal import VarveFormat
 internal import VarveIO
 
+/// What a checkpoint wrote.
+public struct CheckpointReport: Sendable, Hashable {
+    /// The commit that it describes.
+    public var commit: CommitNumber
+    /// Pages that were written for it.
+    public var pages: Int
+    /// Their bytes in the file.
+    public var pageBytes: UInt64
+    /// Whether commits went on while its pages were written.
+    public var isInBackground: Bool
+}
+
 extension Engine {
+    /// Runs `body` and tells of it; without a listener nothing is measured.
+    func telling<Report>(
+        _ listener: (@Sendable (Result<Report, EngineError>, UInt64) -> Void)?,
+        _ body: () throws(EngineError) -> Report
+    ) throws(EngineError) -> Report {
+        guard let listener else { return try body() }
+        let start = options.environment.monotonicNanoseconds()
+        let result = Result { () throws(EngineError) in try body() }
+        listener(result, options.environment.monotonicNanoseconds() &- start)
+        return try result.get()
+    }
+
     /// Writes changed nodes and a CKPT frame; does nothing when there is nothing to write.
     /// Called with nothing on its way: the pending state is the published one.
     ///
@@ -22,7 +46,17 @@ extension Engine {
         leaving reserve: UInt64 = 0
     ) throws(EngineError) {
         guard writer.needsCheckpoint else { return }
+        _ = try telling(options.checkpointed) { () throws(EngineError) in
+            try writeCheckpoint(&writer, leaving: reserve)
+        }
+    }
+
+    private func writeCheckpoint(
+        _ writer: inout WriterState,
+        leaving reserve: UInt64
+    ) throws(EngineError) -> CheckpointReport {
         try syncHanded(&writer)
+        let report: CheckpointReport
         let mark = writer.log.mark
         do throws(EngineError) {
             let (clean, pages) = try appendCheckpoint(known: [:], leaving: reserve, &writer)
@@ -41,10 +75,12 @@ extension Engine {
             pages.keepNodes()
             writer.checkpointed(as: clean)
             _ = published.withLock { $0.show(clean, isDurable: true) }
+            report = CheckpointReport(clean.number, pages, isInBackground: false)
         } catch {
             throw giveUp(&writer, backTo: mark, error)
         }
         counters.checkpoints.add(1, ordering: .relaxed)
+        return report
     }
 
     /// Appends the pages that are not in the file yet and a CKPT frame for the pending state.
@@ -170,5 +206,16 @@ extension Engine {
         record.objectIDHighWater = objectIDHighWater
         record.schemaVersion = state.schemaVersion
         return record
+    }
+}
+
+extension CheckpointReport {
+    init(_ commit: CommitNumber, _ pages: borrowing PageWriter, isInBackground: Bool) {
+        self.init(
+            commit: commit,
+            pages: pages.written.count + pages.known.count,
+            pageBytes: pages.pageBytes,
+            isInBackground: isInBackground
+        )
     }
 }

@@ -94,13 +94,13 @@ extension Engine {
         defer { compaction.end() }
         try suspension.beginCopy()
         defer { suspension.endCopy() }
-        let start = options.environment.monotonicNanoseconds()
-        let report = try withoutActuallyEscaping(progress) { progress throws(EngineError) in
-            try withoutActuallyEscaping(isCancelled) { isCancelled throws(EngineError) in
-                try runCompaction(damage, pace, progress, isCancelled)
+        let report = try telling(options.compacted) { () throws(EngineError) in
+            try withoutActuallyEscaping(progress) { progress throws(EngineError) in
+                try withoutActuallyEscaping(isCancelled) { isCancelled throws(EngineError) in
+                    try runCompaction(damage, pace, progress, isCancelled)
+                }
             }
         }
-        options.compacted?(report, options.environment.monotonicNanoseconds() - start)
         let state = published.withLock { $0.state }
         compaction.note(reclaimable: (try? reclaimableBytes()) ?? state.deadBytes)
         // A failure of this costs disk space only; a failed sync has poisoned the engine.

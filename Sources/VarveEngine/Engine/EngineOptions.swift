@@ -134,8 +134,14 @@ public struct EngineOptions: Sendable {
     public var allowsForeignWriters = false
     /// Who may read and write the files that are made in a folder of the system.
     public var rights = FileRights()
-    /// Told of each compaction, with the nanoseconds that it took.
-    public var compacted: (@Sendable (CompactionReport, _ nanoseconds: UInt64) -> Void)?
+    /// Told of each compaction, with the nanoseconds that it took; of one that failed or was
+    /// cancelled, too, but of none that could not begin.
+    public var compacted:
+        (@Sendable (Result<CompactionReport, EngineError>, _ nanoseconds: UInt64) -> Void)?
+    /// The same of checkpoints. Savers may wait meanwhile: it must be short, and must not call the
+    /// engine.
+    public var checkpointed:
+        (@Sendable (Result<CheckpointReport, EngineError>, _ nanoseconds: UInt64) -> Void)?
     /// Random numbers, clocks and yield points.
     public var environment: any Environment = SystemEnvironment()
     /// Who creates the store, at most 64 bytes: kept in the file header.

@@ -42,15 +42,40 @@ extension Engine {
             ($0.pending, Basis($0), $0.log.progress)
         }
         guard state.isDirty, basis.turns >= 0 else { return }
+        guard let listener = options.checkpointed else {
+            return _ = try write(state, basis, progress, thread)
+        }
+        // One that became worthless is told of by nobody: it left no trace.
+        let start = options.environment.monotonicNanoseconds()
+        let result = Result { () throws(EngineError) in
+            try write(state, basis, progress, thread)
+        }
+        let nanoseconds = options.environment.monotonicNanoseconds() &- start
+        switch result {
+        case .success(let report?): listener(.success(report), nanoseconds)
+        case .success(nil): break
+        case .failure(let error):
+            listener(.failure(error), nanoseconds)
+            throw error
+        }
+    }
+
+    /// Steps 2 to 4. Nil: it has become worthless, or the thread is to stop.
+    private func write(
+        _ state: StoreState,
+        _ basis: Basis,
+        _ progress: LogProgress,
+        _ thread: MaintenanceThread
+    ) throws(EngineError) -> CheckpointReport? {
         var pages = CheckpointPages(state)
         // Addresses are found by the identity of nodes, which must not be freed before the CKPT.
         defer { withExtendedLifetime(pages) {} }
         // 2. Pages, leaves first: prepared without a lock, appended with it.
         while !thread.isStopping, let chunk = try pages.nextChunk(Self.checkpointChunkBytes) {
             let isCurrent = try append(chunk, to: &pages, basis)
-            if !isCurrent { return }
+            if !isCurrent { return nil }
         }
-        if thread.isStopping { return }
+        if thread.isStopping { return nil }
         // 3. On disk before the CKPT, so that savers who share its sync do not wait for them.
         let file = try maintenanceFile(thread, state.generation)
         do throws(IOError) { try progress.syncElsewhere(file) } catch {
@@ -65,9 +90,12 @@ extension Engine {
             guard writer.needsCheckpoint, Basis(writer) == basis else { return nil }
             return try enqueueCheckpoint(pages, &writer)
         }
-        guard let commit else { return }
+        guard let commit else { return nil }
         while queue.waitOrLead(for: commit) { lead() }
         if case .failed(let error) = commit.outcome.withLock({ $0 }) { throw error }
+        return commit.pages.map {
+            CheckpointReport(commit.state.number, $0, isInBackground: true)
+        }
     }
 
     /// Appends a chunk to the body of the commit to come, and hands it over.

@@ -45,30 +45,31 @@ extension ManagedObjectContext {
         _ find: (RecordTransaction) throws -> [ObjectID]
     ) throws -> BatchResult {
         let batch = try BatchWriter<Entity>(self, rowsPerCommit)
-        // In the order of IDs each page of rows is come to once.
-        try batch.commitPieces({ try find($0).sorted() }) { transaction, ids in
-            if container.schema.standsAlone(batch.model) {
-                let entity = batch.model.record.id
-                for id in ids {
-                    if try transaction.deleteIfPresent(entity, id) {
-                        batch.pending.deleted += 1
-                    } else {
-                        batch.pending.skipped += 1
+        return try batch.traced(.delete) {
+            // In the order of IDs each page of rows is come to once.
+            try batch.commitPieces({ try find($0).sorted() }) { transaction, ids in
+                if container.schema.standsAlone(batch.model) {
+                    let entity = batch.model.record.id
+                    for id in ids {
+                        if try transaction.deleteIfPresent(entity, id) {
+                            batch.pending.deleted += 1
+                        } else {
+                            batch.pending.skipped += 1
+                        }
                     }
+                    return
                 }
-                return
+                var deletion = BatchDeletion(container, transaction)
+                try deletion.add(batch.model, ids)
+                try deletion.checkDenials()
+                try deletion.addOwners(to: &batch.counted)
+                try deletion.detach()
+                try deletion.deleteRows()
+                batch.pending.deleted += deletion.deleted
+                batch.pending.updated += deletion.updated
+                batch.pending.skipped += deletion.missing
             }
-            var deletion = BatchDeletion(container, transaction)
-            try deletion.add(batch.model, ids)
-            try deletion.checkDenials()
-            try deletion.addOwners(to: &batch.counted)
-            try deletion.detach()
-            try deletion.deleteRows()
-            batch.pending.deleted += deletion.deleted
-            batch.pending.updated += deletion.updated
-            batch.pending.skipped += deletion.missing
         }
-        return batch.result
     }
 }
 

@@ -81,21 +81,22 @@ extension ManagedObjectContext {
     ) throws -> BatchResult {
         let batch = try BatchWriter<Entity>(self, rowsPerCommit, conflicts)
         var isAtEnd = false
-        while !isAtEnd {
-            try batch.commit { transaction in
-                var row = BatchRow<Entity>(batch.model, container, transaction)
-                var left = batch.rowsPerCommit
-                while left > 0 {
-                    row.begin(batch.nextID(), nil)
-                    guard try next(&row) else {
-                        isAtEnd = true
-                        return
+        return try batch.traced(.insert) {
+            while !isAtEnd {
+                try batch.commit { transaction in
+                    var row = BatchRow<Entity>(batch.model, container, transaction)
+                    var left = batch.rowsPerCommit
+                    while left > 0 {
+                        row.begin(batch.nextID(), nil)
+                        guard try next(&row) else {
+                            isAtEnd = true
+                            return
+                        }
+                        try batch.insert(&row, transaction)
+                        left -= 1
                     }
-                    try batch.insert(&row, transaction)
-                    left -= 1
                 }
             }
         }
-        return batch.result
     }
 }

@@ -56,15 +56,16 @@ extension ManagedObjectContext {
             gathered.removeAll(keepingCapacity: true)
             progress?(told)
         }
-        for try await element in elements {
-            number += 1
-            gathered.append((number, element))
-            if gathered.count >= rowsPerCommit { try write() }
+        return try await batch.tracedAsync(.insert) {
+            for try await element in elements {
+                number += 1
+                gathered.append((number, element))
+                if gathered.count >= rowsPerCommit { try write() }
+            }
+            // A sequence may end because the task was cancelled: that is no end of the input.
+            try checkCancellation()
+            if !gathered.isEmpty { try write() }
         }
-        // A sequence may end because the task was cancelled: that is no end of the input.
-        try checkCancellation()
-        if !gathered.isEmpty { try write() }
-        return batch.result
     }
 }
 

@@ -50,24 +50,25 @@ extension ManagedObjectContext {
         let entity = batch.model.record.id
         // A one-to-one relationship of one row can change another one of the same batch.
         let readsAhead = batch.model.relationshipSlots.isEmpty
-        try batch.commitPieces(find) { transaction, ids in
-            var row = BatchRow<Entity>(batch.model, container, transaction)
-            for start in stride(from: ids.startIndex, to: ids.endIndex, by: 512) {
-                let piece = Array(ids[start..<min(ids.endIndex, start + 512)])
-                let read = readsAhead ? try transaction.rows(entity, piece) : []
-                for (index, id) in piece.enumerated() {
-                    let old = readsAhead ? read[index] : try transaction.row(entity, id)
-                    guard let old else {
-                        batch.pending.skipped += 1
-                        continue
+        return try batch.traced(.update) {
+            try batch.commitPieces(find) { transaction, ids in
+                var row = BatchRow<Entity>(batch.model, container, transaction)
+                for start in stride(from: ids.startIndex, to: ids.endIndex, by: 512) {
+                    let piece = Array(ids[start..<min(ids.endIndex, start + 512)])
+                    let read = readsAhead ? try transaction.rows(entity, piece) : []
+                    for (index, id) in piece.enumerated() {
+                        let old = readsAhead ? read[index] : try transaction.row(entity, id)
+                        guard let old else {
+                            batch.pending.skipped += 1
+                            continue
+                        }
+                        row.begin(id, old)
+                        try change(&row)
+                        try batch.update(&row, transaction)
                     }
-                    row.begin(id, old)
-                    try change(&row)
-                    try batch.update(&row, transaction)
                 }
             }
         }
-        return batch.result
     }
 
     /// The numbers of IDs, checked.

@@ -17,6 +17,8 @@ final class BatchWriter<Entity: ManagedObject> {
     private(set) var result = BatchResult()
     /// What the commit under way did.
     var pending = BatchResult()
+    /// The clock of the operation; nil where nobody wants to hear of it.
+    private var timer: BatchTimer?
     /// Blobs that the rows of the commit under way name.
     private var blobs: [Blob] = []
     /// False: whoever writes rows with it keeps them.
@@ -75,18 +77,48 @@ final class BatchWriter<Entity: ManagedObject> {
         }
     }
 
+    // MARK: The operation
+
+    /// Runs an operation, which commits what it likes, and tells of it.
+    func traced(_ kind: BatchTrace.Kind, _ body: () throws -> Void) throws -> BatchResult {
+        timer = BatchTimer(context, kind, model)
+        do { try body() } catch {
+            timer?.end(result, error)
+            throw error
+        }
+        timer?.end(result)
+        return result
+    }
+
+    /// The same for one that awaits what it writes.
+    nonisolated(nonsending) func tracedAsync(
+        _ kind: BatchTrace.Kind,
+        _ body: () async throws -> Void
+    ) async throws -> BatchResult {
+        timer = BatchTimer(context, kind, model)
+        do { try await body() } catch {
+            timer?.end(result, error)
+            throw error
+        }
+        timer?.end(result)
+        return result
+    }
+
     /// Makes what `body` changes one commit. Afterwards the context reads it.
     func commit(_ body: (RecordTransaction) throws -> Void) throws {
         pending = BatchResult()
         counted = CountedOwners()
         defer { blobs = [] }
         let commit: CommitNumber?
+        timer?.waits()
         do {
             (_, commit) = try container.store.write(author: context.author) { transaction in
+                timer?.beginsToWrite()
                 try body(transaction)
                 try counted.check(container, transaction)
             }
         } catch {
+            timer?.beginsToWrite()
             let error = StoreError.translatingAny(error, in: container)
             guard result.commit != nil, let failure = error as? StoreError else { throw error }
             throw failure.afterCommit
@@ -97,6 +129,7 @@ final class BatchWriter<Entity: ManagedObject> {
         result.updated += pending.updated
         result.deleted += pending.deleted
         result.commit = commit
+        timer?.hasCommitted()
         guard context.snapshot != nil else { return }
         do throws(StoreError) {
             context.move(to: try context.newestSnapshot(), except: [])

@@ -50,12 +50,14 @@ extension ManagedObjectContext {
     ) throws -> Int {
         let batch = try BatchWriter<Entity>(self, nil)
         let numbered = rows.rows.enumerated().map { (number: $0 + 1, element: $1) }
-        try batch.commit("row", numbered) { row, fields in
-            do { try row.take(fields) } catch let error as StoreError {
-                throw error.about(Entity.entityName)
+        let result = try batch.traced(.fixtures) {
+            try batch.commit("row", numbered) { row, fields in
+                do { try row.take(fields) } catch let error as StoreError {
+                    throw error.about(Entity.entityName)
+                }
             }
         }
-        return batch.result.inserted + batch.result.updated
+        return result.inserted + result.updated
     }
 }
 

@@ -177,6 +177,17 @@ private struct JSONLinesImport<Entity: ManagedObject> {
         _ totalBytes: Int?,
         _ fill: (inout BatchRow<Entity>, Line) throws -> Void
     ) async throws -> BatchResult where Pieces.Element: TextPiece {
+        try await batch.tracedAsync(.jsonLines) {
+            try await write(pieces, decoder, totalBytes, fill)
+        }
+    }
+
+    nonisolated(nonsending) private func write<Line: Decodable & Sendable, Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ decoder: JSONDecoder,
+        _ totalBytes: Int?,
+        _ fill: (inout BatchRow<Entity>, Line) throws -> Void
+    ) async throws where Pieces.Element: TextPiece {
         let context = batch.context
         var splitter = _LineSplitter(
             lineBytesMax: max(1, options.lineBytesMax),
@@ -215,7 +226,6 @@ private struct JSONLinesImport<Entity: ManagedObject> {
             }
             splitter.putBack(lines)
         }
-        return batch.result
     }
 
     private func naming(_ body: () throws -> Void) throws {

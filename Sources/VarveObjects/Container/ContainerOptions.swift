@@ -58,10 +58,11 @@ public struct ContainerOptions: Sendable {
     /// the file and at least 16 MiB of it can be given back. `PersistentContainer.compact` does it
     /// when the app says so.
     public var compactsAutomatically: Bool
-    /// Told of requests, saves, merges and compactions, on the threads that do them: must be short,
-    /// and must not use the container. Nil, the default, costs nothing. Requests are told with the
-    /// values that they compare.
-    public var trace: (@Sendable (TraceEvent) -> Void)?
+    /// Told of requests, saves, batches, merges, checkpoints, compactions, migrations and backups,
+    /// on the threads that do them: must be short, and must not use the container; savers may wait
+    /// for it. Nil, the default, costs nothing. Requests are told with the values that they
+    /// compare. `VarveLogging` and `VarveMetrics` have handlers for swift-log and swift-metrics.
+    public var trace: TraceHandler?
     /// How many objects one relationship may be followed to, each with a read of its own, within
     /// ten seconds, before `trace` is told once with the `prefetch` that reads them together. Of
     /// the view context and others that tell observers. 0: never. Costs nothing without `trace`.

@@ -142,6 +142,7 @@ extension PersistentContainer {
     ///   - url: the store file; the end ".varve" is added to a name without it. Its folder must
     ///     exist.
     ///   - replacing: whether a store that is there is replaced. False: `storeExists` is thrown.
+    ///   - trace: told of it as a container tells `ContainerOptions.trace`.
     ///   - progress: told now and then.
     /// - Throws: `CancellationError`; `StoreError` with `storeExists`; `busy` when the store at the
     ///   place is open, in this process or another; `notAStore`, `damaged`, `blobMissing` and
@@ -152,19 +153,24 @@ extension PersistentContainer {
         from backup: URL,
         to url: URL,
         replacing: Bool = false,
+        trace: TraceHandler? = nil,
         progress: ProgressHandler? = nil
     ) async throws -> BackupResult {
         let (source, target) = (try location(of: backup), try location(of: url))
         let flag = CancellationFlag()
         return try await withTaskCancellationHandler {
             try await onThread {
-                try restoreNow(
-                    (source, backup.path),
-                    (target, url.path),
-                    replacing,
-                    flag,
-                    progress
-                )
+                try traced(trace) { result, duration in
+                    BackupResult.event(result, duration, isRestore: true)
+                } _: {
+                    try restoreNow(
+                        (source, backup.path),
+                        (target, url.path),
+                        replacing,
+                        flag,
+                        progress
+                    )
+                }
             }
         } onCancel: {
             flag.cancel()
@@ -234,16 +240,20 @@ extension PersistentContainer {
         _ flag: CancellationFlag,
         _ progress: ProgressHandler?
     ) throws -> BackupResult {
-        try checkOpen()
-        let start = ContinuousClock.now
-        let report = try Self.translating(place) { () throws(RecordError) in
-            try store.backup(
-                to: target,
-                progress: { progress?(MaintenanceProgress($0, of: $1)) },
-                isCancelled: { flag.isCancelled }
-            )
+        try traced(options.trace) { result, duration in
+            BackupResult.event(result, duration, isRestore: false)
+        } _: {
+            try checkOpen()
+            let start = ContinuousClock.now
+            let report = try Self.translating(place) { () throws(RecordError) in
+                try store.backup(
+                    to: target,
+                    progress: { progress?(MaintenanceProgress($0, of: $1)) },
+                    isCancelled: { flag.isCancelled }
+                )
+            }
+            return BackupResult(report, since: start)
         }
-        return BackupResult(report, since: start)
     }
 
     /// - Parameters:

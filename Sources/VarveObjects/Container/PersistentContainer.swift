@@ -150,19 +150,25 @@ public final class PersistentContainer: Sendable {
     ) throws -> PersistentContainer {
         let types = wanted.types
         let records = try options.records(place, types)
-        let store: RecordStore
-        do {
-            store = try RecordStore.open(
-                location,
-                schema: wanted.description,
-                stages: try wanted.recordStages(place, options),
-                options: records
-            ) { progress in
-                try cancellation.check()
-                options.onMigrationProgress?(MigrationProgress(progress))
+        let watch = options.trace.map { _ in MigrationWatch() }
+        let store = try traced(options.trace) {
+            (result: Result<RecordStore, any Error>, duration) in
+            watch?.event(result, duration, to: wanted.description.version)
+        } _: {
+            do {
+                return try RecordStore.open(
+                    location,
+                    schema: wanted.description,
+                    stages: try wanted.recordStages(place, options),
+                    options: records
+                ) { progress in
+                    watch?.note(progress)
+                    try cancellation.check()
+                    options.onMigrationProgress?(MigrationProgress(progress))
+                }
+            } catch let error as RecordError {
+                throw StoreError.translating(error, store: place, isOpening: true)
             }
-        } catch let error as RecordError {
-            throw StoreError.translating(error, store: place, isOpening: true)
         }
         do {
             let container = try PersistentContainer(

@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     }
 
     private func tell(
-        _ trace: @Sendable (TraceEvent) -> Void,
+        _ trace: TraceHandler,
         _ from: CommitNumber?,
         _ start: ContinuousClock.Instant
     ) {

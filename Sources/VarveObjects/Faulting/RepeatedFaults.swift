@@ -56,7 +56,7 @@ final class FaultWatch {
 
     private let readsMax: Int
     private let schema: SchemaModel
-    private let tell: @Sendable (TraceEvent) -> Void
+    private let tell: TraceHandler
     private var ways: [(object: ObjectID, hop: Hop)]
     private var runs: [Hop: Run] = [:]
     private var origins: [Origin?]

@@ -60,22 +60,24 @@ extension PersistentContainer {
     ) throws -> RevertedMigration {
         var options = options
         options.createIfMissing = false
-        do {
-            let result = try RecordStore.revertMigration(
-                location,
-                discardsLater: discardsLater,
-                options: try options.records(place, [])
-            )
-            return RevertedMigration(
-                fromVersion: Int(result.from),
-                toVersion: Int(result.to),
-                restored: result.restored,
-                discardedCommits: result.discarded
-            )
-        } catch let error as RecordError {
-            throw StoreError.translating(error, store: place, isOpening: true)
-        } catch let refusal as RevertRefusal {
-            throw StoreError.refusing(refusal, place)
+        return try traced(options.trace, RevertedMigration.event) {
+            do {
+                let result = try RecordStore.revertMigration(
+                    location,
+                    discardsLater: discardsLater,
+                    options: try options.records(place, [])
+                )
+                return RevertedMigration(
+                    fromVersion: Int(result.from),
+                    toVersion: Int(result.to),
+                    restored: result.restored,
+                    discardedCommits: result.discarded
+                )
+            } catch let error as RecordError {
+                throw StoreError.translating(error, store: place, isOpening: true)
+            } catch let refusal as RevertRefusal {
+                throw StoreError.refusing(refusal, place)
+            }
         }
     }
 }

@@ -80,7 +80,8 @@ extension ContainerOptions {
         records.engine.nodeCacheBytes = nodeCacheBytes
         records.engine.allowsForeignWriters = allowsForeignWriters
         records.engine.rights = try rights(place)
-        records.engine.compacted = PersistentContainer.compactionTrace(trace)
+        records.engine.compacted = trace?.compactions(place)
+        records.engine.checkpointed = trace?.checkpoints(place)
         records.engine.retention = retention
         records.engine.compactsAutomatically = compactsAutomatically
         if let turn = turnMilliseconds { records.engine.turnMilliseconds = turn }

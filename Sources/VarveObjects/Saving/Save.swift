@@ -33,6 +33,18 @@ extension ManagedObjectContext {
     /// - Complexity: O(edits), and what deletions reach; O(log n) for each row and index entry.
     @discardableResult
     public func save(mergePolicy: MergePolicy = .error) throws -> SaveResult {
+        var timer = SaveTimer(self)
+        do { return try save(mergePolicy, &timer) } catch {
+            // Nothing, if it failed behind its commit: that was told already.
+            timer?.end(nil, error)
+            throw error
+        }
+    }
+
+    private func save(
+        _ mergePolicy: MergePolicy,
+        _ timer: inout SaveTimer?
+    ) throws -> SaveResult {
         // 1. checkSavable: a context that may not save says so before it does anything.
         try checkSavable()
         phase = .preparing
@@ -50,9 +62,10 @@ extension ManagedObjectContext {
             return SaveResult(commit: nil, replaced: [:])
         }
         phase = .writing
+        timer?.counts(changes)
         // 4. validate: `deny` and the app's own checks; all failures in one error.
         try validate(changes)
-        var timer = SaveTimer(self, changes)
+        timer?.waits()
         var plan: SavePlan?
         let commit: CommitNumber?
         do {
@@ -75,9 +88,7 @@ extension ManagedObjectContext {
                 // 8. commit: leaving the closure writes and syncs, or nothing happened.
             }
         } catch {
-            let failure = StoreError.translatingAny(error, in: container)
-            timer?.end(nil, failure)
-            throw failure
+            throw StoreError.translatingAny(error, in: container)
         }
         timer?.end(commit)
         guard let plan else { preconditionFailure("a transaction ran without its body") }

@@ -108,6 +108,7 @@ struct MigrationChain {
             try control.begin(
                 stage: min(number, count - 1),
                 of: count,
+                from: first.version,
                 version: planned.description.version
             )
             try apply(planned, transaction, store, control)

@@ -13,6 +13,7 @@ final class MigrationControl {
     private var progress = RecordMigrationProgress(
         stage: 0,
         stages: 1,
+        from: 0,
         version: 0,
         step: "",
         rowsDone: 0,
@@ -24,9 +25,10 @@ final class MigrationControl {
         self.report = report
     }
 
-    func begin(stage: Int, of stages: Int, version: UInt32) throws {
+    func begin(stage: Int, of stages: Int, from: UInt32, version: UInt32) throws {
         progress.stage = stage
         progress.stages = stages
+        progress.from = from
         progress.version = version
         try begin("begin", rows: 0)
     }

@@ -72,6 +72,8 @@ public struct RecordMigrationProgress: Hashable, Sendable {
     public var stage: Int
     /// Stages of this migration.
     public var stages: Int
+    /// The schema that the store had before the first stage.
+    public var from: UInt32
     /// The schema that the stage leads to.
     public var version: UInt32
     /// What is done, as "Note: rows" or "Note: build indexes".
