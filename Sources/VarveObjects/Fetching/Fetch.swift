@@ -123,7 +123,9 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - id: the object.
     ///   - descriptor: the request; its limit and offset do not count.
-    /// - Throws: `objectNotFound` if there is no such object in this context; what `fetch` throws.
+    /// - Returns: the place by its values now: unsaved ones count if the request includes them.
+    /// - Throws: `objectNotFound` if there is no such object in this context, or, of a request that
+    ///   leaves unsaved edits out, none in its commit; what `fetch` throws.
     /// - Complexity: O(log n) for each object that the order looks at.
     public func cursor<Entity>(
         of id: TypedObjectID<Entity>,
@@ -132,7 +134,13 @@ extension ManagedObjectContext {
         let snapshot = try snapshot(for: descriptor)
         let plan = try RequestPlan(descriptor, in: self)
         let (object, model) = (id.objectID.object, try container.check(id))
-        guard try isAlive(object, model) else {
+        let isThere =
+            descriptor.includesPendingChanges
+            ? try isAlive(object, model)
+            : try container.translating { () throws(RecordError) in
+                try snapshot.exists(model.record.id, object)
+            }
+        guard isThere else {
             throw StoreError(
                 .objectNotFound,
                 "the object whose place was asked for is not there",

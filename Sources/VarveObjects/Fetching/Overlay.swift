@@ -100,23 +100,23 @@ extension ManagedObjectContext {
         return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
     }
 
-    /// The place of an object in a request's order, edits included.
+    /// The place of an object in a request's order; edits count if the request includes them.
     func key<Entity>(
         of id: ObjectID,
         _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> KeysetPosition {
         try container.translating { () throws(RecordError) in
-            let resolver = OverlayResolver(context: self, snapshot: snapshot)
-            let sort = try CompiledSort(
-                plan.query.sort,
-                entity: plan.model.record,
-                schema: snapshot.schema
-            )
-            guard let values = try resolver.values(plan.model.record.id, id) else {
-                return KeysetPosition(values: [], object: id)
+            let entity = plan.model.record
+            let sort = try CompiledSort(plan.query.sort, entity: entity, schema: snapshot.schema)
+            func key(_ resolver: some RecordResolver) throws(RecordError) -> KeysetPosition {
+                guard let values = try resolver.values(entity.id, id) else {
+                    return KeysetPosition(values: [], object: id)
+                }
+                return try sort.key(values, resolver)
             }
-            return try sort.key(values, resolver)
+            if !plan.descriptor.includesPendingChanges { return try key(snapshot) }
+            return try key(OverlayResolver(context: self, snapshot: snapshot))
         }
     }
 
