@@ -28,7 +28,8 @@ import VarveObjects
             "saved": .debug, "save failed": .error, "batch": .debug, "batch failed": .error,
             "request": .trace, "merged": .trace, "checkpoint": .trace,
             "relationship read object by object": .notice, "compacted": .info,
-            "object used after its context ended with edits": .warning, "backed up": .info, "restored": .info, "restore failed": .error, "migrated": .info,
+            "object used after its context ended with edits": .warning, "backed up": .info,
+            "restored": .info, "restore failed": .error, "migrated": .info,
         ]
         #expect(Set(lines.map(\.message)) == Set(levels.keys))
         for line in lines {
