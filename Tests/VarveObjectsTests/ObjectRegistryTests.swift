@@ -50,7 +50,7 @@ import VarveTesting
             if found?.object !== model[other]?.thing { Issue.record("\(other), seed \(seed)") }
             if step % 1_000 == 0 {
                 #expect(registry.count == model.count, "seed \(seed)")
-                // A lane is three quarters full at most, and at a sixteenth at least on average.
+                // A table shrinks when less than an eighth of it is used, if its lanes allow it.
                 #expect(registry.capacity <= max(128, model.count * 32), "seed \(seed)")
             }
         }
