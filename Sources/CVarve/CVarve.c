@@ -16,7 +16,10 @@
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <mach/mach.h>
+#include <malloc/malloc.h>
+#include <sys/sysctl.h>
 #elif defined(__linux__)
+#include <malloc.h>
 #include <stdlib.h>
 #endif
 
@@ -40,6 +43,51 @@ uint64_t varve_resident_bytes(void) {
     return strtoull(rest, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 #else
     return 0;
+#endif
+}
+
+size_t varve_read_beginning(const char *path, void *room, size_t count) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    size_t got = 0;
+    while (got < count) {
+        ssize_t part = read(file, (char *)room + got, count - got);
+        if (part < 0 && errno == EINTR) continue;
+        if (part <= 0) break;
+        got += (size_t)part;
+    }
+    close(file);
+    return got;
+}
+
+uint64_t varve_memory_bytes(void) {
+#ifdef _SC_PHYS_PAGES
+    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
+#else
+    return 0;
+#endif
+}
+
+int varve_memory_percent_left(void) {
+#if defined(__APPLE__)
+    // The figure that the system's own memory pressure goes by.
+    int percent = 0;
+    size_t size = sizeof percent;
+    if (sysctlbyname("kern.memorystatus_level", &percent, &size, NULL, 0) != 0) return -1;
+    return percent < 0 || percent > 100 ? -1 : percent;
+#else
+    return -1;
+#endif
+}
+
+void varve_give_free_memory_back(void) {
+#if defined(__APPLE__)
+    malloc_zone_pressure_relief(NULL, 0);
+#elif defined(__GLIBC__)
+    malloc_trim(0);
+#elif defined(__ANDROID__) && defined(M_PURGE)
+    mallopt(M_PURGE, 0);
 #endif
 }
 

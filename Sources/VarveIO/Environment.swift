@@ -41,6 +41,8 @@ public protocol Environment: Sendable {
     func wallClockMicroseconds() -> Int64
     /// Number of this process; differs after a fork.
     func processID() -> Int32
+    /// What memory the machine has and has left; nil: not known.
+    func memory() -> MachineMemory?
     /// Does nothing in production.
     func yield(_ point: YieldPoint)
     /// Whether a step is to be left out: false in production. Tests of tests plant bugs with it
@@ -51,6 +53,9 @@ public protocol Environment: Sendable {
 extension Environment {
     /// Nothing is left out.
     public func leavesOut(_ step: OmittableStep) -> Bool { false }
+
+    /// Not known: tests do not depend on the machine they run on.
+    public func memory() -> MachineMemory? { nil }
 
     /// 8 random bytes as a number.
     public func randomNumber() -> UInt64 {
@@ -80,6 +85,8 @@ public struct SystemEnvironment: Environment {
     public func wallClockMicroseconds() -> Int64 { SystemCalls.wallClockMicroseconds() }
     /// The process number.
     public func processID() -> Int32 { SystemCalls.processID() }
+    /// What the system says.
+    public func memory() -> MachineMemory? { .now() }
     /// Nothing.
     public func yield(_ point: YieldPoint) {}
 }

@@ -6,6 +6,8 @@
 // - The memory of mutex and condition lives as long as the parker and never moves.
 // - A background thread holds its body until the body returns, and nothing else.
 
+import CVarve
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Android)
@@ -204,6 +206,17 @@ public enum BackgroundThread {
 }
 
 extension SystemCalls {
+    // MARK: Memory
+
+    /// The beginning of a file as text, at most 16 KiB; nil when it cannot be read.
+    static func beginning(of path: String) -> String? {
+        // The buffer and the C string live for the call.
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
+            count = unsafe varve_read_beginning(path, buffer.baseAddress, buffer.count)
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }
+
     // MARK: Time
 
     static func monotonicNanoseconds() -> UInt64 { clock(CLOCK_MONOTONIC) }

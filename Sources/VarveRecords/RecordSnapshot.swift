@@ -106,8 +106,14 @@ public final class RecordSnapshot: Sendable {
         _ ids: [ObjectID],
         _ body: (Int, CachedRow) -> Void
     ) throws(RecordError) {
-        var chunk = RowChunk()
         var start = 0
+        if ids.count <= RowChunk.rowsAtFirst {
+            start = try lendInMemory(entity, ids) { place, version, row throws(RecordError) in
+                body(place, try Self.copied(entity, ids[place], version, row))
+                return true
+            }
+        }
+        var chunk = RowChunk()
         var length = RowChunk.rowsAtFirst
         while start < ids.count {
             let end = min(ids.count, start + length)
@@ -118,19 +124,24 @@ public final class RecordSnapshot: Sendable {
             }
             for place in start..<end {
                 try chunk.withRow(place - start) { version, row throws(RecordError) in
-                    let id = ids[place]
-                    do throws(FormatError) {
-                        body(
-                            place,
-                            try CachedRow(entity: entity, id: id, version: version, checking: row)
-                        )
-                    } catch {
-                        throw .format(error)
-                    }
+                    body(place, try Self.copied(entity, ids[place], version, row))
                 }
             }
             start = end
             length = chunk.rowsMax(bytes: Self.chunkBytesMax)
+        }
+    }
+
+    private static func copied(
+        _ entity: RecordEntity,
+        _ id: ObjectID,
+        _ version: CommitNumber,
+        _ row: Span<UInt8>
+    ) throws(RecordError) -> CachedRow {
+        do throws(FormatError) {
+            return try CachedRow(entity: entity, id: id, version: version, checking: row)
+        } catch {
+            throw .format(error)
         }
     }
 

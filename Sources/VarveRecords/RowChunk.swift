@@ -36,7 +36,12 @@ struct SortedPlaces {
             return
         }
         let bits = 64 - (high - low).leadingZeroBitCount
-        if bits <= 40 && span.count < 1 << 24 {
+        if bits <= 40 && span.count <= Self.comparedMax {
+            // A pass over digits looks at 2,048 counters, however short the list is.
+            var words = Self.words(span, low)
+            words.sort()
+            (ids, places) = Self.taken(words, low)
+        } else if bits <= 40 && span.count < 1 << 24 {
             (ids, places) = Self.radixSorted(span, low, bits)
         } else {
             let order = (0..<span.count).sorted { span[$0] < span[$1] }
@@ -44,6 +49,9 @@ struct SortedPlaces {
             places = order.map { UInt32($0) }
         }
     }
+
+    /// So many IDs are sorted by comparing them.
+    private static let comparedMax = 256
 
     /// Where an ID stands in the list.
     @inline(__always)
@@ -55,11 +63,8 @@ struct SortedPlaces {
         _ low: UInt64,
         _ bits: Int
     ) -> (ids: [ObjectID], places: [UInt32]) {
-        var words = [UInt64](repeating: 0, count: list.count)
+        var words = words(list, low)
         var other = words
-        for index in 0..<list.count {
-            words[index] = (list[index].rawValue - low) << 24 | UInt64(index)
-        }
         var shift = 24
         while shift < 24 + bits {
             var starts = [Int](repeating: 0, count: 2048)
@@ -78,7 +83,23 @@ struct SortedPlaces {
             swap(&words, &other)
             shift += 11
         }
-        return (
+        return taken(words, low)
+    }
+
+    private static func words(_ list: Span<ObjectID>, _ low: UInt64) -> [UInt64] {
+        var words: [UInt64] = []
+        words.reserveCapacity(list.count)
+        for index in 0..<list.count {
+            words.append((list[index].rawValue - low) << 24 | UInt64(index))
+        }
+        return words
+    }
+
+    private static func taken(
+        _ words: [UInt64],
+        _ low: UInt64
+    ) -> (ids: [ObjectID], places: [UInt32]) {
+        (
             words.map { ObjectID(($0 >> 24) + low) },
             words.map { UInt32(truncatingIfNeeded: $0 & 0xFF_FFFF) }
         )

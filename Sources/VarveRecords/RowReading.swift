@@ -127,9 +127,10 @@ extension RecordSnapshot {
 
     /// Lends the rows of a request to `body`, in its order, until it says false.
     ///
-    /// Rows are gathered in chunks: a chunk's IDs are sorted, its rows read in one pass that visits
-    /// each page once and copies them into one block, and lent in the order of the request. Chunks
-    /// begin small and grow to `chunkBytesMax`.
+    /// Rows of a short list are lent one by one while their pages are in memory. Others are
+    /// gathered in chunks: a chunk's IDs are sorted, its rows read in one pass that visits each
+    /// page once and copies them into one block, and lent in the order of the request. Chunks begin
+    /// small and grow to `chunkBytesMax`.
     ///
     /// - Complexity: that of `fetchIDs`, and O(rows).
     public func forEachRow(
@@ -138,8 +139,18 @@ extension RecordSnapshot {
     ) throws(RecordError) {
         let ids = try fetchIDs(query)
         let entity = try entity(query.entity)
-        var chunk = RowChunk()
         var start = 0
+        if ids.count <= RowChunk.rowsAtFirst {
+            var (lent, goesOn) = (0, true)
+            start = try lendInMemory(entity, ids) { place, version, row throws(RecordError) in
+                lent += 1
+                goesOn = try Self.taken(ids[place], version, row, body)
+                return goesOn
+            }
+            if lent > 0 { countReads(lent) }
+            if !goesOn { return }
+        }
+        var chunk = RowChunk()
         var length = RowChunk.rowsAtFirst
         while start < ids.count {
             let end = min(ids.count, start + length)
@@ -151,11 +162,7 @@ extension RecordSnapshot {
             countReads(chunk.count)
             for place in 0..<(end - start) {
                 let goesOn = try chunk.withRow(place) { version, row throws(RecordError) in
-                    let layout: RowLayout
-                    do throws(FormatError) { layout = try RowLayout(row) } catch {
-                        throw .format(error)
-                    }
-                    return try body(ids[start + place], version, layout, row)
+                    try Self.taken(ids[start + place], version, row, body)
                 }
                 if goesOn == false { return }
             }
@@ -163,6 +170,49 @@ extension RecordSnapshot {
             // The reader may end soon.
             length = min(4 * length, chunk.rowsMax(bytes: Self.chunkBytesMax))
         }
+    }
+
+    @inline(__always)
+    private static func taken(
+        _ id: ObjectID,
+        _ version: CommitNumber,
+        _ row: Span<UInt8>,
+        _ body: (ObjectID, CommitNumber, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Bool {
+        let layout: RowLayout
+        do throws(FormatError) { layout = try RowLayout(row) } catch { throw .format(error) }
+        return try body(id, version, layout, row)
+    }
+
+    /// Lends rows in the order of a short list as long as their pages are in memory: nothing is
+    /// sorted, copied or allocated. IDs without a row are left out. Ends when `body` says false,
+    /// and in front of the first row whose page has to be read: what is left is for a pass that
+    /// reads each page once.
+    ///
+    /// - Complexity: O(IDs x depth).
+    /// - Returns: how many IDs are done.
+    func lendInMemory(
+        _ entity: RecordEntity,
+        _ ids: [ObjectID],
+        _ body: (Int, CommitNumber, Span<UInt8>) throws(RecordError) -> Bool
+    ) throws(RecordError) -> Int {
+        var place = 0
+        while place < ids.count {
+            var goesOn = true
+            var failure: RecordError?
+            let found = try RecordError.ofEngine { () throws(EngineError) in
+                try storage.withRowInMemory(entity.tree, ids[place]) { version, row in
+                    do throws(RecordError) { goesOn = try body(place, version, row) } catch {
+                        failure = error
+                    }
+                }
+            }
+            if let failure { throw failure }
+            if found == nil { break }
+            place += 1
+            if !goesOn { break }
+        }
+        return place
     }
 
     /// Bytes of rows that a chunk holds at most, by the size of the rows before.

@@ -18,6 +18,18 @@ void varve_unlock_byte(int descriptor, int64_t byte);
 // where the system cannot tell.
 int varve_bytes_locked(int descriptor, int64_t start, int64_t count);
 
+// Reads the beginning of a file, as much as there is room for; 0 when it cannot be read.
+size_t varve_read_beginning(const char *path, void *room, size_t count);
+
+// Bytes of memory of the machine; 0 where the system does not say.
+uint64_t varve_memory_bytes(void);
+
+// Percent of the machine's memory that can still be had; -1 where the system does not say.
+int varve_memory_percent_left(void);
+
+// Gives memory that was freed back to the system, where the allocator keeps it otherwise.
+void varve_give_free_memory_back(void);
+
 // 8 aligned bytes that another process may write meanwhile.
 static inline uint64_t varve_load_word(const void *place) {
     return __atomic_load_n((const uint64_t *)place, __ATOMIC_ACQUIRE);

@@ -123,6 +123,16 @@ public struct EngineOptions: Sendable {
     var innerSplitWeight: Int { min(nodeWeightMax, innerWeightMax) }
     /// Bytes of decoded clean nodes kept in memory.
     public var nodeCacheBytes = 16 << 20
+    /// What stays of them while less than a sixteenth of the machine's memory is left.
+    public var scarceNodeCacheBytes = 16 << 20
+    /// What `nodeCacheBytes` is where an app says nothing: a 64th of the machine's memory, or of
+    /// what the control group of the process allows, at least 16 MiB and at most 256.
+    public static let usualNodeCacheBytes = usualNodeCacheBytes(SystemEnvironment().memory())
+
+    static func usualNodeCacheBytes(_ memory: MachineMemory?) -> Int {
+        let share = Int(clamping: (memory?.bytes ?? 0) / 64)
+        return min(max(share, 16 << 20), 256 << 20)
+    }
     /// A `String` or `Data` of more bytes leaves its row for a VALUE frame.
     public var inlineValueBytesMax = 2 << 10
     /// Whether the counters of `EngineStatistics` are written to the file "NAME.varve-live" beside

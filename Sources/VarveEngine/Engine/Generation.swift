@@ -49,48 +49,26 @@ extension Engine {
     /// of the buffers that pages are read into, which all engines share. What readers are looking
     /// at goes when they are done. Reads get it again from the file.
     public func trimMemory() {
+        for generation in generations { generation.nodes.evictAll() }
+        _ = published.withLock { $0.forgetRetired() }
+        ReadBuffers.drop()
+        MachineMemory.giveFreedBack()
+    }
+
+    /// Gives nodes back where the machine has little memory left: for an engine that reads nothing
+    /// just now. Readers look themselves.
+    func giveBackIfScarce() {
+        guard nodeBudget.lookAtMemory() else { return }
+        for generation in generations { generation.nodes.shrinkToBudget() }
+        MachineMemory.giveFreedBack()
+    }
+
+    /// The store file, and those before it that snapshots still read.
+    private var generations: [Generation] {
         let states = published.withLock { published in
             [published.state] + published.pins.all(published.state, now: 0).map(\.0)
         }
         var seen: Set<ObjectIdentifier> = []
-        for state in states where seen.insert(ObjectIdentifier(state.generation)).inserted {
-            state.generation.nodes.evictAll()
-        }
-        _ = published.withLock { $0.forgetRetired() }
-        ReadBuffers.drop()
+        return states.map(\.generation).filter { seen.insert(ObjectIdentifier($0)).inserted }
     }
-}
-
-/// Bytes of clean nodes that the generations of one engine may keep together, and who reads them.
-final class NodeBudget: Sendable {
-    let bytesMax: Int
-    let readers = ReaderEpochs()
-    /// Threads that restore the leaves of one scan; 1: the scan alone.
-    let scanThreads: Int
-    private let used = Atomic<Int>(0)
-    private let limbo = Atomic<Int>(0)
-    private let isHelped = Atomic<Bool>(false)
-
-    init(bytesMax: Int, scanThreads: Int = 1) {
-        self.bytesMax = bytesMax
-        self.scanThreads = scanThreads
-    }
-
-    /// Whether a scan may have other threads now. One at a time: several scans have a thread each.
-    func startHelp() -> Bool {
-        isHelped.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
-    }
-
-    /// To be called after `startHelp` gave true, when the threads are done.
-    func endHelp() { isHelped.store(false, ordering: .relaxed) }
-
-    var usedBytes: Int { used.load(ordering: .relaxed) }
-    /// Bytes of evicted nodes that a reader may still be using.
-    var limboBytes: Int { limbo.load(ordering: .relaxed) }
-    var isExceeded: Bool { usedBytes > bytesMax }
-    func hasRoom(_ bytes: Int) -> Bool { usedBytes + bytes <= bytesMax }
-    func take(_ bytes: Int) { used.add(bytes, ordering: .relaxed) }
-    func give(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
-    func enterLimbo(_ bytes: Int) { limbo.add(bytes, ordering: .relaxed) }
-    func leaveLimbo(_ bytes: Int) { limbo.subtract(bytes, ordering: .relaxed) }
 }

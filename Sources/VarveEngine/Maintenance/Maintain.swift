@@ -47,6 +47,7 @@ extension Engine {
         isWoken: Bool
     ) -> Int {
         writeLiveCounters()
+        giveBackIfScarce()
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
         var needs = needs

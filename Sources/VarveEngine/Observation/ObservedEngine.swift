@@ -25,7 +25,7 @@ extension Engine {
             throw observer.failure ?? .damaged("the log holds no sound commit")
         }
         let counters = EngineCounters()
-        let budget = NodeBudget(bytesMax: options.nodeCacheBytes)
+        let budget = NodeBudget(bytesMax: options.nodeCacheBytes, options.environment)
         let generation = Generation(
             file: observer.file,
             header: observer.header,

@@ -137,7 +137,9 @@ extension Engine {
         let counters = EngineCounters()
         let budget = NodeBudget(
             bytesMax: options.nodeCacheBytes,
-            scanThreads: options.readingThreads
+            bytesMin: options.scarceNodeCacheBytes,
+            scanThreads: options.readingThreads,
+            options.environment
         )
         let generation = Generation(
             file: file,

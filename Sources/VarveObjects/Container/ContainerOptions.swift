@@ -9,7 +9,11 @@ public struct ContainerOptions: Sendable {
     /// Bytes of rows that stay in the row cache though no object holds them; 0: none. Lists that
     /// are gone through in batches may hold twice as many of rows to come.
     public var unreferencedRowBytes: Int
-    /// Bytes of decoded pages that stay in memory.
+    /// Bytes of decoded pages that stay in memory. A 64th of the machine's memory if not said
+    /// otherwise, or of what the control group of the process allows: at least 16 MiB, at most
+    /// 256. While less than a sixteenth of the machine's memory is left, no more than 16 MiB stay:
+    /// seen by reads that restore pages, and within two seconds by a container that has written.
+    /// On systems that do not say what is left, an app calls `trimMemory` at memory warnings.
     public var nodeCacheBytes: Int
     /// Opens for reading only: no lock, no write. Every save throws `readOnly`.
     public var isReadOnly: Bool
@@ -81,10 +85,13 @@ public struct ContainerOptions: Sendable {
     /// Whether not only the view context tells observers: tests on any thread have some.
     package var everyContextObserves = false
 
+    /// What `nodeCacheBytes` is where nothing else is said.
+    public static let usualNodeCacheBytes = EngineOptions.usualNodeCacheBytes
+
     /// The defaults, except where said otherwise.
     public init(
         unreferencedRowBytes: Int = 8 << 20,
-        nodeCacheBytes: Int = 16 << 20,
+        nodeCacheBytes: Int = ContainerOptions.usualNodeCacheBytes,
         isReadOnly: Bool = false,
         createIfMissing: Bool = true,
         allowsMigration: Bool = true,

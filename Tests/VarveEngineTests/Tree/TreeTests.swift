@@ -12,7 +12,7 @@ import VarveTesting
 func noNodes() -> NodeCache {
     NodeCache(
         log: LogReader(file: EmptyFile(), seed: 0),
-        budget: NodeBudget(bytesMax: 0),
+        budget: NodeBudget(bytesMax: 0, SystemEnvironment()),
         counters: EngineCounters()
     )
 }

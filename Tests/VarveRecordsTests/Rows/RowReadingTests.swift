@@ -2,7 +2,9 @@
 
 import Testing
 import VarveBase
+import VarveEngine
 import VarveFormat
+import VarveIO
 import VarveTesting
 
 @testable import VarveRecords
@@ -88,18 +90,79 @@ import VarveTesting
         }
     }
 
+    /// Lists of at most 256 rows begin in memory, and go on in the file wherever a page is not.
+    @Test(arguments: [UInt64(1), 2, 3])
+    func shortListsBeginInMemory(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let place = StoreLocation.directory(MemoryDirectory(), name: "cities")
+        let names = (0..<700).map { "city \($0) " + String(repeating: "x", count: $0 % 90) }
+        let made = try RecordStore.open(place, schema: Cities.schema)
+        let city = try made.schema.require("City")
+        let first = made.allocateObjectIDs(names.count).rawValue
+        _ = try made.write { transaction in
+            for (number, name) in names.enumerated() where number % 7 > 0 {
+                let id = ObjectID(first + UInt64(number))
+                let values = city.values([
+                    ("name", .text(name)), ("population", .int(Int64(number * 31 % 50))),
+                ])
+                try transaction.insert(city.id, id, values)
+            }
+        }
+        try made.close()
+        var options = RecordOptions(unreferencedRowBytes: 0)
+        options.engine.nodeCacheBytes = 24 << 10
+        let store = try RecordStore.open(place, schema: Cities.schema, options: options)
+        let snapshot = try store.snapshot()
+        let name = city.column("name")
+        var (began, wentOn) = (false, false)
+        for count in [1, 2, 50, 256, 257] {
+            let numbers = (0..<count).map { _ in Int.random(in: 0..<names.count, using: &random) }
+            let ids = numbers.map { ObjectID(first + UInt64($0)) }
+            let rows = try snapshot.rows(city.id, ids)
+            #expect(
+                try rows.map { try $0?.text(name) }
+                    == numbers.map { $0 % 7 > 0 ? names[$0] : nil },
+                "seed \(seed), \(count) rows"
+            )
+            let done = try snapshot.lendInMemory(city, ids) { _, _, _ in true }
+            if done > 0 { began = true }
+            if done < ids.count { wentOn = true }
+            let query = RecordQuery(
+                entity: city.id,
+                sort: [SortTerm("population")],
+                limit: count,
+                offset: 100
+            )
+            let before = store.statistics.storeReads
+            var listed: [ObjectID] = []
+            try snapshot.forEachRow(of: query) { id, _, layout, row in
+                let text = try? layout.slot(name, in: row).text(in: row)
+                #expect(text == names[Int(id.rawValue - first)])
+                listed.append(id)
+                return true
+            }
+            #expect(try listed == snapshot.fetchIDs(query) && listed.count == count)
+            #expect(store.statistics.storeReads - before == count)
+        }
+        #expect(began && wentOn, "seed \(seed)")
+        try store.close()
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, 4])
     func placesAreSorted(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let width = [1, 10, 30, 63][Int(seed) - 1]
-        let list = (0..<Int.random(in: 0...5_000, using: &random)).map { _ in
-            ObjectID(UInt64.random(in: 0..<(1 << UInt64(width)), using: &random) + 5)
+        // Short lists are sorted in another way than long ones.
+        for count in [0, 1, 2, 255, 256, 257, Int.random(in: 300...5_000, using: &random)] {
+            let list = (0..<count).map { _ in
+                ObjectID(UInt64.random(in: 0..<(1 << UInt64(width)), using: &random) + 5)
+            }
+            let sorted = SortedPlaces(list)
+            #expect(sorted.ids == list.sorted(), "seed \(seed), \(count) IDs")
+            #expect(sorted.ids.indices.allSatisfy { list[sorted.place($0)] == sorted.ids[$0] })
+            #expect(Set(sorted.ids.indices.map { sorted.place($0) }).count == list.count)
+            let ascending = SortedPlaces(list.sorted())
+            #expect(ascending.ids.indices.allSatisfy { ascending.place($0) == $0 })
         }
-        let sorted = SortedPlaces(list)
-        #expect(sorted.ids == list.sorted(), "seed \(seed)")
-        #expect(sorted.ids.indices.allSatisfy { list[sorted.place($0)] == sorted.ids[$0] })
-        #expect(Set(sorted.ids.indices.map { sorted.place($0) }).count == list.count)
-        let ascending = SortedPlaces(list.sorted())
-        #expect(ascending.ids.indices.allSatisfy { ascending.place($0) == $0 })
     }
 }

@@ -218,6 +218,7 @@ internal import VarveIO
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
         let offset = address.offset.rawValue
         node.becomeStored(at: offset)
+        if budget.isLookDue(after: node.footprint) { budget.lookAtMemory() }
         let (kept, evicted, dead) = unsafe cache.withLock { cache in
             if let there = unsafe NodeTable.find(offset, in: cache.table.address) {
                 return unsafe (there, 0, [Limbo.Thing]())
@@ -254,7 +255,7 @@ internal import VarveIO
 
     /// Whether a passed leaf is only lent: as if it was evicted at once.
     private func letsPass(_ node: TreeNode, _ cache: inout Cache) -> Bool {
-        guard !budget.hasRoom(node.footprint), cache.bytes > budget.bytesMax / 8 else {
+        guard !budget.hasRoom(node.footprint), cache.bytes > budget.bytesNow / 8 else {
             return false
         }
         cache.passed += 1
@@ -276,7 +277,7 @@ internal import VarveIO
     /// Second chance: a node used since the hand last passed stays once more.
     private func evictToBudget(_ cache: inout Cache) -> Int {
         var evicted = 0
-        while budget.isExceeded && cache.count > 1 && cache.bytes > budget.bytesMax / 8 {
+        while budget.isExceeded && cache.count > 1 && cache.bytes > budget.bytesNow / 8 {
             if cache.hand >= cache.table.capacity { cache.hand = 0 }
             let entry = cache.hand
             cache.hand += 1
@@ -286,6 +287,15 @@ internal import VarveIO
             evicted += 1
         }
         return evicted
+    }
+
+    /// Gives back what is more than may be used now.
+    func shrinkToBudget() {
+        let (evicted, dead) = cache.withLock { cache in
+            (evictToBudget(&cache), reclaim(&cache))
+        }
+        Self.free(dead)
+        if evicted > 0 { counters.nodeEvictions.add(UInt64(evicted), ordering: .relaxed) }
     }
 
     /// Gives the memory to others: after a compaction few read the old file.
