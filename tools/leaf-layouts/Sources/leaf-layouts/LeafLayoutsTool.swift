@@ -1,0 +1,113 @@
+// The command: measures leaf layouts on cities, paragraphs of files and generated rows.
+//
+//     leaf-layouts [--cities FILE] [--text FILE]... [--rows N] [--seed N] [--only NAME]
+
+internal import LeafLayouts
+
+/// What the command line says.
+private struct Options {
+    var cities: String?
+    var texts: [String] = []
+    var rows = 40_000
+    var seed: UInt64 = 20_260
+    var only: String?
+
+    /// Nil when the arguments are not understood.
+    init?(_ arguments: some Sequence<String>) {
+        var iterator = arguments.makeIterator()
+        while let option = iterator.next() {
+            guard let value = iterator.next() else { return nil }
+            switch option {
+            case "--cities": cities = value
+            case "--text": texts.append(value)
+            case "--only": only = value
+            case "--rows":
+                guard let rows = Int(value), rows > 0 else { return nil }
+                self.rows = rows
+            case "--seed":
+                guard let seed = UInt64(value) else { return nil }
+                self.seed = seed
+            default: return nil
+            }
+        }
+    }
+
+    func datasets() throws -> [() throws -> Dataset] {
+        let (rows, seed) = (rows, seed)
+        var sets: [() throws -> Dataset] = []
+        if let cities {
+            for alternateNames in [false, true] {
+                sets.append {
+                    try .cities(path: cities, alternateNames: alternateNames, seed: seed)
+                }
+            }
+        }
+        sets.append { .contacts(rows: rows, seed: seed) }
+        sets.append { .numbers(rows: rows, seed: seed) }
+        sets.append { .wide(rows: rows / 2, seed: seed) }
+        sets.append { .prose(rows: rows, isLong: false, seed: seed) }
+        sets.append { .prose(rows: rows / 8, isLong: true, seed: seed) }
+        let texts = texts
+        if !texts.isEmpty { sets.append { try .paragraphs(paths: texts, seed: seed) } }
+        return sets
+    }
+}
+
+@main
+private enum LeafLayoutsTool {
+    static func main() throws {
+        guard let options = Options(CommandLine.arguments.dropFirst()) else {
+            print(
+                "leaf-layouts [--cities FILE] [--text FILE]... [--rows N] [--seed N] [--only NAME]"
+            )
+            return
+        }
+        print("Seed \(options.seed). Processor time, medians of 5 alternating rounds.\n")
+        for make in try options.datasets() {
+            let data = try make()
+            if let only = options.only, data.name != only { continue }
+            let raw = (data.rows.count - 8) / data.count
+            print("## \(data.name): \(data.count) rows, \(raw) raw bytes each\n")
+            print(
+                "| Layout | bytes a row | rows a leaf | encode MB/s | row ns | filter ns a row | pass ns a row | learn ms |"
+            )
+            print("|---|---|---|---|---|---|---|---|")
+            for result in try Measuring(data, seed: options.seed).run(layouts()) {
+                print(line(result))
+            }
+            print("")
+        }
+    }
+
+    private static func layouts() -> [any LeafLayout] {
+        [
+            BlockLeaves("A: LZ4, 8 KiB", blockBytes: 8192, blocks: 1),
+            BlockLeaves("B: LZ4, 4 x 2 KiB", blockBytes: 2048, blocks: 4),
+            TupleLeaves("C: tuples, 60", rows: 60, codesTexts: false),
+            TupleLeaves("C: tuples, 120", rows: 120, codesTexts: false),
+            TupleLeaves("C: tuples, 300", rows: 300, codesTexts: false),
+            TupleLeaves("D: tuples, symbols, 60", rows: 60, codesTexts: true),
+            TupleLeaves("D: tuples, symbols, 120", rows: 120, codesTexts: true),
+            TupleLeaves("D: tuples, symbols, 300", rows: 300, codesTexts: true),
+            ColumnLeaves("E: columns, symbols, 120", rows: 120),
+        ]
+    }
+
+    private static func line(_ result: Measurement) -> String {
+        let cells = [
+            result.layout, tenths(result.bytesPerRow), tenths(result.rowsPerLeaf),
+            tenths(result.encodedMegabytes), tenths(result.rowNanoseconds),
+            hundredths(result.filterNanoseconds), tenths(result.scanNanoseconds),
+            tenths(result.learningMilliseconds),
+        ]
+        return "| " + cells.joined(separator: " | ") + " |"
+    }
+
+    private static func tenths(_ value: Double) -> String {
+        "\((value * 10).rounded() / 10)"
+    }
+
+    private static func hundredths(_ value: Double) -> String {
+        "\((value * 100).rounded() / 100)"
+    }
+}

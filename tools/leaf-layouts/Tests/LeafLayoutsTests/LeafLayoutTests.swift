@@ -1,0 +1,1 @@
+// Empty for the first build.
