@@ -6,7 +6,9 @@ struct BitWriter {
     private var gathered: UInt64 = 0
     private var filled = 0
 
-    init() {}
+    init(capacity: Int) {
+        bytes.reserveCapacity(capacity)
+    }
 
     /// Appends a field.
     @inline(__always)

@@ -1,7 +1,7 @@
 // FENCE: layout 0, LZ4 over packed rows with one prefix of keys; whole, or in smaller blocks.
 //
-// A leaf is blocks: u16 bytes, u16 raw bytes (as many when it is not compressed), u32 first key less
-// the leaf's. Layout 0 has one block a leaf and no such front; its 8 bytes are the price of one code.
+// A leaf is blocks: u16 bytes, u16 raw bytes (as many when it is not compressed), u32 first key
+// less the leaf's. Layout 0 has one block a leaf and no such front: it is charged 8 bytes too much.
 
 internal import CLZ4Blocks
 

@@ -79,10 +79,10 @@ public enum LeafError: Error {
         return unsafe UnsafeBufferPointer(start: base + at, count: length)
     }
 
-    /// How many of `rows` fields of the same width, `stride` bits apart, are above a limit.
+    /// How many of `rows` fields of the same width, `stride` bits apart, are at least as great as a code.
     @inline(__always)
     func count(
-        above limit: UInt64,
+        atLeast least: UInt64,
         position: Int,
         stride: Int,
         width: Int,
@@ -100,7 +100,7 @@ public enum LeafError: Error {
             let word = unsafe raw.loadUnaligned(fromByteOffset: at &>> 3, as: UInt64.self)
                 .littleEndian
             let code = (word &>> UInt64(truncatingIfNeeded: at & 7)) & mask
-            sum &+= code > limit ? 1 : 0
+            sum &+= code >= least ? 1 : 0
             at &+= stride
         }
         return sum

@@ -1,6 +1,6 @@
 // Leaves of pure columns, made. Read in ColumnReader.swift.
 //
-//   u16 columns, u16 0, u16 rows, u16 bases
+//   u16 columns with the commit, u16 0, u16 rows, u16 bases
 //   plans of 8 bytes: key, commit, then the columns
 //   bases of 8 bytes, then for each plan where its column begins (u32)
 //   the columns: [for raw values and texts with specials: a code for each row], then codes of the
@@ -47,23 +47,17 @@ public final class ColumnLeaves: LeafLayout {
         columns.plan(reader.tables, mayBeSparse: false)
         let firstKey = data.keys[range.lowerBound]
         let gaps = range.map { data.keys[$0] - firstKey - UInt64($0 - range.lowerBound) }
-        let leastCommit = data.commits[range].min() ?? 0
-        let commits = data.commits[range].map { $0 - leastCommit }
-        var front = [ColumnPlan](repeating: ColumnPlan(.int), count: 2)
-        front[0].base = Int64(firstKey)
-        front[0].width = ColumnPlan.bits(gaps.last ?? 0)
-        front[1].base = Int64(leastCommit)
-        front[1].width = ColumnPlan.bits(commits.max() ?? 0)
-
-        var parts = [Self.packed(gaps, front[0].width), Self.packed(commits, front[1].width)]
+        var front = ColumnPlan(.int)
+        front.base = Int64(firstKey)
+        front.width = ColumnPlan.bits(gaps.last ?? 0)
+        var parts = [Self.packed(gaps, front.width)]
         for column in columns.types.indices { parts.append(Self.part(&columns, column)) }
-        let plans = front + columns.plans
+        let plans = [front] + columns.plans
         var bases: [Int64] = []
         let words = plans.map { $0.encoded(&bases) }
         var bytes: [UInt8] = []
         for number in [columns.types.count, 0, columns.rows, bases.count] {
-            bytes.append(UInt8(number & 255))
-            bytes.append(UInt8(number >> 8))
+            TupleLeaves.append(UInt64(number), 2, &bytes)
         }
         for word in words + bases.map({ UInt64(bitPattern: $0) }) {
             TupleLeaves.append(word, 8, &bytes)
@@ -78,7 +72,7 @@ public final class ColumnLeaves: LeafLayout {
     }
 
     private static func packed(_ codes: [UInt64], _ width: Int) -> [UInt8] {
-        var writer = BitWriter()
+        var writer = BitWriter(capacity: (codes.count * width + 63) / 8)
         for code in codes { writer.append(code, width) }
         writer.align()
         return writer.bytes
@@ -87,13 +81,13 @@ public final class ColumnLeaves: LeafLayout {
     /// The bytes of a column; sets the width of a text's ends.
     private static func part(_ columns: inout LeafColumns, _ column: Int) -> [UInt8] {
         let plan = columns.plans[column]
-        let places = column * columns.rows..<(column + 1) * columns.rows
+        let places = columns.places(column)
         if plan.coding != .raw && plan.coding != .text {
             return packed(places.map { columns.code($0, plan) }, plan.width)
         }
         var bytes: [UInt8] = []
         if plan.specials > 0 {
-            bytes = packed(places.map { columns.sparseState($0, plan) }, plan.specials)
+            bytes = packed(places.map { columns.state($0, plan) }, plan.specials)
         }
         if plan.coding == .raw {
             for place in places {
@@ -105,10 +99,7 @@ public final class ColumnLeaves: LeafLayout {
         var ends: [UInt64] = []
         var texts: [UInt8] = []
         for place in places {
-            if columns.states[place] == .value {
-                let start = Int(columns.values[place] & 0xFFFF_FFFF)
-                texts += columns.coded[start..<start + Int(columns.values[place] >> 32)]
-            }
+            if columns.states[place] == .value { texts += columns.text(place) }
             ends.append(UInt64(texts.count))
         }
         columns.plans[column].width = ColumnPlan.bits(UInt64(texts.count))

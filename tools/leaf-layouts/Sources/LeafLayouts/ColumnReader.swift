@@ -7,7 +7,7 @@ private struct Front {
     let bases: Int
     let starts: Int
     static let plans = 8
-    static let columnPlans = 8 + 2 * 8
+    static let columnPlans = 8 + 8
 
     init(_ leaf: ByteView) throws(LeafError) {
         let word = try leaf.word(0)
@@ -50,8 +50,8 @@ extension ColumnLeaves {
         }
         let gap = try leaf.bits(start &* 8 &+ low &* plan.width, plan.width)
         guard low &+ Int(truncatingIfNeeded: gap) == distance else { throw .missingKey }
-        for column in 0...front.columns {
-            try read(leaf, front, column + 1, low..<low + 1, &digest)
+        for index in 1...front.columns {
+            try read(leaf, front, index, low..<low + 1, &digest)
         }
     }
 
@@ -64,8 +64,8 @@ extension ColumnLeaves {
             let gap = try leaf.bits(start &* 8 &+ row &* plan.width, plan.width)
             digest.add(2001, word: first &+ UInt64(row) &+ gap)
         }
-        for column in 0...front.columns {
-            try read(leaf, front, column + 1, 0..<front.rows, &digest)
+        for index in 1...front.columns {
+            try read(leaf, front, index, 0..<front.rows, &digest)
         }
     }
 
@@ -75,12 +75,9 @@ extension ColumnLeaves {
         let (plan, start) = try front.plan(leaf, column + 2)
         guard plan.coding == 0, plan.type <= 1 else { throw .damage }
         let base = try plan.base(leaf, front.bases)
-        let (distance, overflow) = above.subtractingReportingOverflow(base)
-        if overflow { return above < 0 ? front.rows : 0 }
-        let limit = distance < 0 ? Int64(plan.specials) - 1 : distance &+ Int64(plan.specials)
-        if limit < 0 { return front.rows }
+        guard let least = plan.least(above: above, base) else { return 0 }
         return try leaf.count(
-            above: UInt64(limit),
+            atLeast: least,
             position: start &* 8,
             stride: plan.width,
             width: plan.width,
@@ -88,7 +85,7 @@ extension ColumnLeaves {
         )
     }
 
-    /// Adds some rows of a column to a digest; `index` counts key and commit.
+    /// Adds some rows of a column to a digest; 0 is the key, 1 the commit.
     @inline(__always)
     private func read(
         _ leaf: ByteView,
@@ -139,7 +136,7 @@ extension ColumnLeaves {
                 guard from <= to else { throw .damage }
                 let at = texts &+ Int(truncatingIfNeeded: from)
                 let length = Int(truncatingIfNeeded: to &- from)
-                try reader.text(leaf, plan, at, length, column, &digest)
+                try reader.text(leaf, plan.tableNumber, at, length, column, &digest)
             default: throw .damage
             }
         }

@@ -1,9 +1,8 @@
-// The rows of one leaf taken apart into columns, and the plan for each: what tuples and pure
-// columns are made from.
+// The rows of one leaf taken apart into columns: what tuples and pure columns are made from.
 
 internal import SymbolTables
 
-/// The columns of a leaf that is made.
+/// The columns of a leaf that is made. The first one is the commit, then those of the dataset.
 struct LeafColumns {
     /// What stands for a value.
     enum State: UInt8 {
@@ -15,28 +14,30 @@ struct LeafColumns {
     /// Column by column. Numbers: the value; texts: where they lie (low half) and their length.
     var values: [UInt64]
     /// The other half of UUIDs.
-    var seconds: [UInt64]
-    var states: [State]
-    /// What texts lie in: the dataset's rows, or coded bytes.
-    var coded: [UInt8] = []
+    private(set) var seconds: [UInt64]
+    private(set) var states: [State]
+    /// The texts' bytes as they are stored.
+    private(set) var coded: [UInt8] = []
     var plans: [ColumnPlan] = []
+    /// The dictionaries of texts, one after the other.
+    var dictionaries: [UInt8] = []
 
     /// Takes rows apart.
     init(_ data: Dataset, _ range: Range<Int>) throws(LeafError) {
         let count = range.count
         rows = count
-        types = data.types
-        values = [UInt64](repeating: 0, count: data.types.count * count)
-        seconds = data.types.contains(.uuid) ? values : []
-        states = [State](repeating: .absent, count: data.types.count * count)
-        var values = values
-        var seconds = seconds
-        var states = states
+        types = [.int] + data.types
+        var values = [UInt64](repeating: 0, count: types.count * count)
+        var seconds = types.contains(.uuid) ? values : []
+        var states = [State](repeating: .absent, count: types.count * count)
         try ByteView.lend(data.rows) { (view) throws(LeafError) in
-            for row in range {
+            for index in 0..<count {
+                let row = range.lowerBound + index
+                values[index] = data.commits[row]
+                states[index] = .value
                 let start = data.range(row).lowerBound
                 try PackedRow.forEach(view, start) { (column, value) throws(LeafError) in
-                    let place = column * count + row - range.lowerBound
+                    let place = (column &+ 1) &* count &+ index
                     states[place] = .value
                     switch value {
                     case .absent: states[place] = .absent
@@ -57,11 +58,11 @@ struct LeafColumns {
         self.states = states
     }
 
-    /// Codes the texts with their tables, or copies them.
+    /// Codes the texts with the dataset's tables, or copies them.
     mutating func code(_ data: Dataset, _ encoders: [SymbolEncoder?]) {
         for column in types.indices where types[column] == .text {
-            let encoder = encoders[column]
-            for place in column * rows..<(column + 1) * rows where states[place] == .value {
+            let encoder = encoders[column - 1]
+            for place in places(column) where states[place] == .value {
                 let at = Int(values[place] & 0xFFFF_FFFF)
                 let length = Int(values[place] >> 32)
                 let start = coded.count
@@ -75,113 +76,43 @@ struct LeafColumns {
         }
     }
 
-    /// Decides for each column how it is stored; sparse columns only where there is a heap of rows.
-    mutating func plan(_ tables: [SymbolTable?], mayBeSparse: Bool) {
-        plans = types.indices.map { column in
-            var plan = ColumnPlan(types[column])
-            let places = column * rows..<(column + 1) * rows
-            plan.hasNil = places.contains { states[$0] == .null }
-            plan.hasAbsent = places.contains { states[$0] == .absent }
-            switch types[column] {
-            case .text:
-                let most = places.map { states[$0] == .value ? values[$0] >> 32 : 0 }.max() ?? 0
-                plan.coding = .text
-                plan.width = ColumnPlan.bits(most + UInt64(plan.specials))
-                plan.base = tables[column] == nil ? 0 : Int64(column) + 1
-                if places.allSatisfy({ states[$0] != .value }) {
-                    plan.width = ColumnPlan.bits(UInt64(max(0, plan.specials - 1)))
-                }
-            case .uuid:
-                plan.width = 128
-                plan.coding = .raw
-            case .double: planDoubles(places, &plan)
-            case .bool, .int: planIntegers(places, &plan)
-            }
-            if types[column] != .text { settle(places, mayBeSparse, &plan) }
-            return plan
-        }
+    /// Where the values of a column are.
+    func places(_ column: Int) -> Range<Int> { column * rows..<(column + 1) * rows }
+
+    /// The stored bytes of a text.
+    func text(_ place: Int) -> ArraySlice<UInt8> {
+        let start = Int(values[place] & 0xFFFF_FFFF)
+        return coded[start..<start + Int(values[place] >> 32)]
     }
 
-    private mutating func planDoubles(_ places: Range<Int>, _ plan: inout ColumnPlan) {
-        let there = places.filter { states[$0] == .value }
-        guard let best = DoubleScale.best(there.map { Double(bitPattern: values[$0]) }) else {
-            plan.coding = .raw
-            plan.width = 64
-            return
-        }
-        for (place, integer) in zip(there, best.integers) {
-            values[place] = UInt64(bitPattern: integer)
-        }
-        planIntegers(places, &plan)
-        if plan.coding == .raw {
-            // 53 bits and a sign: integers of doubles always fit, but for two far apart.
-            for (place, integer) in zip(there, best.integers) {
-                values[place] = best.scale.value(integer).bitPattern
-            }
-            return
-        }
-        switch best.scale {
-        case .decimal(let scale):
-            plan.coding = .decimal
-            plan.scale = scale
-        case .binary(let scale):
-            plan.coding = .binary
-            plan.scale = scale
-        }
-    }
-
-    private func planIntegers(_ places: Range<Int>, _ plan: inout ColumnPlan) {
-        var least = Int64.max
-        var most = Int64.min
-        for place in places where states[place] == .value {
-            least = min(least, Int64(bitPattern: values[place]))
-            most = max(most, Int64(bitPattern: values[place]))
-        }
-        if least > most {
-            plan.width = ColumnPlan.bits(UInt64(max(0, plan.specials - 1)))
-            return
-        }
-        plan.base = least
-        let (top, overflow) = UInt64(bitPattern: most &- least)
-            .addingReportingOverflow(UInt64(plan.specials))
-        plan.width = ColumnPlan.bits(top)
-        if overflow || plan.width > 56 {
-            plan.coding = .raw
-            plan.width = 64
-            plan.base = 0
-        }
-    }
-
-    /// Whether the heap is the better place.
-    private func settle(_ places: Range<Int>, _ mayBeSparse: Bool, _ plan: inout ColumnPlan) {
-        if plan.specials == 0 || !mayBeSparse { return }
-        let there = places.count { states[$0] == .value }
-        if there == 0 {
-            plan.coding = .packed
-            plan.width = ColumnPlan.bits(UInt64(plan.specials - 1))
-            return
-        }
-        let dense = rows * plan.width
-        let sparse = rows * plan.specials + there * 8 * ((plan.width + 7) / 8)
-        switch plan.coding {
-        case .raw: plan.coding = .sparse
-        case .packed where sparse < dense: plan.coding = .sparse
-        case .decimal where sparse < dense: plan.coding = .sparseDecimal
-        case .binary where sparse < dense: plan.coding = .sparseBinary
-        default: break
-        }
-    }
-
-    /// The code of a value, of which `plan` says how it is stored.
-    @inline(__always)
+    /// What the tuple holds for a value whose plan is not raw.
     func code(_ place: Int, _ plan: ColumnPlan) -> UInt64 {
         switch states[place] {
         case .null: return 0
         case .absent: return plan.hasNil ? 1 : 0
-        case .value:
-            if plan.coding == .text { return values[place] >> 32 &+ UInt64(plan.specials) }
-            if plan.coding == .raw { return values[place] }
-            return values[place] &- UInt64(bitPattern: plan.base) &+ UInt64(plan.specials)
+        case .value: break
         }
+        if plan.coding == .text { return values[place] >> 32 &+ UInt64(plan.specials) }
+        if plan.coding == .dictionary { return values[place] &+ UInt64(plan.specials) }
+        let offset = values[place] &- UInt64(bitPattern: plan.base)
+        if plan.coding.isSparse {
+            let isCommon = plan.hasCommon && offset == 0
+            return UInt64(plan.specials) - (isCommon ? 1 : 0)
+        }
+        return offset &+ UInt64(plan.specials)
+    }
+
+    /// Nil, absent, or that there is a value, of columns that keep this apart from the value.
+    func state(_ place: Int, _ plan: ColumnPlan) -> UInt64 {
+        switch states[place] {
+        case .null: 0
+        case .absent: plan.hasNil ? 1 : 0
+        case .value: UInt64(plan.specials)
+        }
+    }
+
+    /// Whether a sparse value is in the heap.
+    func isInHeap(_ place: Int, _ plan: ColumnPlan) -> Bool {
+        states[place] == .value && code(place, plan) == UInt64(plan.specials)
     }
 }

@@ -90,7 +90,7 @@ enum PackedRow {
     ) throws(LeafError) {
         var at = start
         let count = Int(truncatingIfNeeded: try varint(view, &at))
-        guard count <= 1024 else { throw .damage }
+        guard count >= 0, count <= 1024 else { throw .damage }
         // Bodies begin behind the tags.
         var bodies = at
         for _ in 0..<count { _ = try varint(view, &bodies) }

@@ -1,11 +1,13 @@
 // Leaves of fixed-width tuples, made. Read in TupleReader.swift.
 //
-//   u16 columns, u16 bytes of a tuple, u16 rows, u16 bases
-//   plans of 8 bytes: key, commit, heap, then the columns
+//   u16 columns with the commit, u16 bytes of a tuple, u16 rows, u16 bases
+//   u32 slope of the heap, i32 base of the heap
+//   plans of 8 bytes: key, heap, commit, then the columns
 //   bases of 8 bytes
-//   the tuples, then the heap: for each row the bytes of its texts and sparse values
+//   the tuples, then the heap: dictionaries, then for each row its sparse values and texts
 //
-// A key is the first key, plus the number of the row, plus a gap that never falls.
+// A key is the first key, plus the number of the row, plus a gap that never falls. A row's heap
+// begins at the base, plus the number of the row times the slope, plus the tuple's number.
 
 internal import SymbolTables
 
@@ -15,6 +17,7 @@ public final class TupleLeaves: LeafLayout {
     public let name: String
     private let rowsMax: Int
     private let codesTexts: Bool
+    private let hasDictionaries: Bool
     let reader: TupleReader
     private var encoders: [SymbolEncoder?] = []
 
@@ -22,7 +25,8 @@ public final class TupleLeaves: LeafLayout {
     static let rawBytesMax = 32 * 1024
 
     /// Leaves of at most so many rows.
-    public init(_ name: String, rows: Int, codesTexts: Bool) {
+    public init(_ name: String, rows: Int, codesTexts: Bool, hasDictionaries: Bool = false) {
+        self.hasDictionaries = hasDictionaries
         self.name = name
         rowsMax = rows
         self.codesTexts = codesTexts
@@ -73,28 +77,24 @@ public final class TupleLeaves: LeafLayout {
     private func leaf(_ data: Dataset, _ range: Range<Int>) throws(LeafError) -> [UInt8] {
         var columns = try LeafColumns(data, range)
         columns.code(data, encoders)
-        columns.plan(reader.tables, mayBeSparse: true)
+        columns.plan(reader.tables, mayBeSparse: true, hasDictionaries: hasDictionaries)
         let heap = Heap(columns)
         let firstKey = data.keys[range.lowerBound]
         let gaps = range.map { data.keys[$0] - firstKey - UInt64($0 - range.lowerBound) }
-        let commits = data.commits[range]
-        var front = [ColumnPlan](repeating: ColumnPlan(.int), count: 3)
+        var front = [ColumnPlan](repeating: ColumnPlan(.int), count: 2)
         front[0].base = Int64(firstKey)
         front[0].width = ColumnPlan.bits(gaps.last ?? 0)
-        let leastCommit = commits.min() ?? 0
-        front[1].base = Int64(leastCommit)
-        front[1].width = ColumnPlan.bits((commits.max() ?? 0) - leastCommit)
-        front[2].width = ColumnPlan.bits(UInt64(heap.starts.last ?? 0))
+        front[1].width = ColumnPlan.bits(heap.codes.max() ?? 0)
 
         // Whole bytes first, so that they begin at whole bytes.
         var bit = 0
         let raw = columns.plans.indices.filter { columns.plans[$0].coding == .raw }
         let packed = columns.plans.indices.filter { columns.plans[$0].coding != .raw }
-        for column in raw { place(&columns.plans[column], &bit) }
-        for index in 0..<3 { place(&front[index], &bit) }
-        for column in packed { place(&columns.plans[column], &bit) }
+        for column in raw { Self.place(&columns.plans[column], &bit) }
+        for index in 0..<2 { Self.place(&front[index], &bit) }
+        for column in packed { Self.place(&columns.plans[column], &bit) }
 
-        var writer = BitWriter()
+        var writer = BitWriter(capacity: (bit + 7) / 8 * columns.rows + 8)
         for row in 0..<columns.rows {
             for column in raw {
                 let place = column * columns.rows + row
@@ -102,23 +102,17 @@ public final class TupleLeaves: LeafLayout {
                 if columns.types[column] == .uuid { writer.append(columns.seconds[place], 64) }
             }
             writer.append(gaps[row], front[0].width)
-            writer.append(commits[range.lowerBound + row] - leastCommit, front[1].width)
-            writer.append(UInt64(heap.starts[row]), front[2].width)
+            writer.append(heap.codes[row], front[1].width)
             for column in packed {
                 let plan = columns.plans[column]
-                let place = column * columns.rows + row
-                writer.append(
-                    plan.coding.isSparse
-                        ? columns.sparseState(place, plan) : columns.code(place, plan),
-                    plan.tupleBits
-                )
+                writer.append(columns.code(column * columns.rows + row, plan), plan.tupleBits)
             }
             writer.align()
         }
         return Self.join(front + columns.plans, columns.rows, (bit + 7) / 8, writer.bytes, heap)
     }
 
-    private func place(_ plan: inout ColumnPlan, _ bit: inout Int) {
+    private static func place(_ plan: inout ColumnPlan, _ bit: inout Int) {
         plan.bit = bit
         bit += plan.tupleBits
     }
@@ -133,13 +127,17 @@ public final class TupleLeaves: LeafLayout {
         var bases: [Int64] = []
         let words = plans.map { $0.encoded(&bases) }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(8 * (1 + words.count + bases.count) + tuples.count + heap.bytes.count)
-        for number in [plans.count - 3, tupleBytes, rows, bases.count] {
-            bytes.append(UInt8(number & 255))
-            bytes.append(UInt8(number >> 8))
+        bytes.reserveCapacity(8 * (2 + words.count + bases.count) + tuples.count + heap.bytes.count)
+        for number in [plans.count - 2, tupleBytes, rows, bases.count] {
+            append(UInt64(number), 2, &bytes)
         }
-        for word in words + bases.map({ UInt64(bitPattern: $0) }) { append(word, 8, &bytes) }
-        return bytes + tuples + heap.bytes
+        append(UInt64(heap.slope), 4, &bytes)
+        append(UInt64(bitPattern: Int64(heap.base)), 4, &bytes)
+        for word in words { append(word, 8, &bytes) }
+        for base in bases { append(UInt64(bitPattern: base), 8, &bytes) }
+        bytes += tuples
+        bytes += heap.bytes
+        return bytes
     }
 
     static func append(_ word: UInt64, _ count: Int, _ bytes: inout [UInt8]) {
@@ -150,42 +148,38 @@ public final class TupleLeaves: LeafLayout {
 /// Texts and sparse values, row by row.
 struct Heap {
     private(set) var bytes: [UInt8] = []
-    /// Where each row begins.
-    private(set) var starts: [Int] = []
+    /// Row i begins at `base` + i * `slope` + its code: most rows are about as long as others.
+    private(set) var codes: [UInt64] = []
+    private(set) var slope = 0
+    private(set) var base = 0
 
     init(_ columns: LeafColumns) {
         let there = columns.plans.indices.filter {
             columns.plans[$0].coding == .text || columns.plans[$0].coding.isSparse
         }
-        bytes.reserveCapacity(columns.coded.count + 64)
+        bytes.reserveCapacity(columns.coded.count + columns.dictionaries.count + 64)
+        bytes += columns.dictionaries
+        var starts: [Int] = []
         for row in 0..<columns.rows {
             starts.append(bytes.count)
             for column in there {
                 let place = column * columns.rows + row
-                guard columns.states[place] == .value else { continue }
                 let plan = columns.plans[column]
                 if plan.coding == .text {
-                    let start = Int(columns.values[place] & 0xFFFF_FFFF)
-                    bytes += columns.coded[start..<start + Int(columns.values[place] >> 32)]
-                } else if plan.type == .uuid {
-                    TupleLeaves.append(columns.values[place], 8, &bytes)
-                    TupleLeaves.append(columns.seconds[place], 8, &bytes)
-                } else {
-                    let code = columns.values[place] &- UInt64(bitPattern: plan.base)
-                    TupleLeaves.append(code, plan.heapBytes, &bytes)
+                    if columns.states[place] == .value { bytes += columns.text(place) }
+                } else if columns.isInHeap(place, plan) {
+                    let value = columns.values[place] &- UInt64(bitPattern: plan.base)
+                    TupleLeaves.append(value, min(8, plan.heapBytes), &bytes)
+                    if plan.type == .uuid {
+                        TupleLeaves.append(columns.seconds[place], 8, &bytes)
+                    }
                 }
             }
         }
-    }
-}
-
-extension LeafColumns {
-    /// What the tuple says of a sparse column: the special, or that there is a value.
-    func sparseState(_ place: Int, _ plan: ColumnPlan) -> UInt64 {
-        switch states[place] {
-        case .null: 0
-        case .absent: plan.hasNil ? 1 : 0
-        case .value: UInt64(plan.specials)
-        }
+        let rows = columns.rows
+        slope = (bytes.count - columns.dictionaries.count) / rows
+        let distances = (0..<rows).map { starts[$0] - $0 * slope }
+        base = distances.min() ?? 0
+        codes = distances.map { UInt64($0 - base) }
     }
 }

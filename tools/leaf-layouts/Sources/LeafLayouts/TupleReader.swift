@@ -31,18 +31,24 @@ internal import SymbolTables
         let bases: Int
         let tuples: Int
         let heap: Int
-        static let plans = 8
-        static let columnPlans = 8 + 3 * 8
+        let dictionaries: Int
+        let heapSlope: Int
+        static let plans = 16
+        static let heapPlan = 24
+        static let columnPlans = 32
 
         @inline(__always)
         init(_ leaf: ByteView) throws(LeafError) {
             let word = try leaf.word(0)
+            let second = try leaf.word(8)
             columns = Int(word & 0xFFFF)
             tupleBytes = Int(word &>> 16 & 0xFFFF)
             rows = Int(word &>> 32 & 0xFFFF)
             bases = Self.columnPlans &+ 8 &* columns
             tuples = bases &+ 8 &* Int(word &>> 48)
-            heap = tuples &+ rows &* tupleBytes
+            heapSlope = Int(second & 0xFFFF_FFFF)
+            dictionaries = tuples &+ rows &* tupleBytes
+            heap = dictionaries &+ Int(Int32(truncatingIfNeeded: second &>> 32))
         }
     }
 
@@ -78,17 +84,17 @@ internal import SymbolTables
         return low
     }
 
-    /// A packed number of the front: a commit, or where a row's heap begins.
+    /// Where the heap of a row begins.
     @inline(__always)
-    func number(
+    func heap(
         _ leaf: ByteView,
         _ front: Front,
-        _ index: Int,
+        _ row: Int,
         _ tuple: Int
-    ) throws(LeafError) -> Int64 {
-        let plan = PlanWord(try leaf.word(Front.plans &+ 8 &* index))
+    ) throws(LeafError) -> Int {
+        let plan = PlanWord(try leaf.word(Front.heapPlan))
         let code = try leaf.bits(tuple &+ plan.bit, plan.width)
-        return try plan.base(leaf, front.bases) &+ Int64(bitPattern: code)
+        return front.heap &+ row &* front.heapSlope &+ Int(truncatingIfNeeded: code)
     }
 
     /// Adds all columns of a row to a digest.
@@ -100,10 +106,11 @@ internal import SymbolTables
         _ digest: inout Digest
     ) throws(LeafError) {
         let tuple = (front.tuples &+ row &* front.tupleBytes) &* 8
-        digest.add(2000, int: try number(leaf, front, 1, tuple))
-        var heap = front.heap &+ Int(truncatingIfNeeded: try number(leaf, front, 2, tuple))
-        for column in 0..<front.columns {
-            let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* column))
+        var heap = try heap(leaf, front, row, tuple)
+        for index in 0..<front.columns {
+            let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* index))
+            // The first one is the commit.
+            let column = index == 0 ? 2000 : index &- 1
             if plan.coding == UInt64(ColumnCoding.raw.rawValue) {
                 let at = (tuple &+ plan.bit) &>> 3
                 let word = try leaf.word(at)
@@ -114,47 +121,60 @@ internal import SymbolTables
                 }
                 continue
             }
-            let isSparse = plan.coding >= 4 && plan.coding <= 6
-            let width = isSparse ? plan.stateWidth : plan.width
+            let width = plan.isSparse ? plan.stateWidth : plan.width
             let code = try leaf.bits(tuple &+ plan.bit, width)
             let specials = plan.specials
             if code < specials {
-                if code == 0 && plan.hasNil {
-                    digest.addNil(column)
-                } else {
-                    digest.addAbsent(column)
-                }
+                try special(leaf, front, plan, code, column, &digest)
                 continue
             }
+            let offset = Int64(bitPattern: code &- specials)
             switch plan.coding {
-            case 0:
-                let offset = Int64(bitPattern: code &- specials)
-                digest.add(column, int: try plan.base(leaf, front.bases) &+ offset)
+            case 0: digest.add(column, int: try plan.base(leaf, front.bases) &+ offset)
             case 1, 2:
-                let offset = Int64(bitPattern: code &- specials)
                 let integer = try plan.base(leaf, front.bases) &+ offset
                 digest.add(column, word: try plan.double(integer, isDecimal: plan.coding == 1))
             case 7:
-                let length = Int(truncatingIfNeeded: code &- specials)
-                try text(leaf, plan, heap, length, column, &digest)
+                let length = Int(truncatingIfNeeded: offset)
+                try text(leaf, plan.tableNumber, heap, length, column, &digest)
                 heap &+= length
+            case 8: try entry(leaf, front, plan, Int(truncatingIfNeeded: offset), column, &digest)
             default:
                 try sparse(leaf, front, plan, &heap, column, &digest)
             }
         }
     }
 
+    /// Nil, absent, or the base.
+    @inline(__always)
+    private func special(
+        _ leaf: ByteView,
+        _ front: Front,
+        _ plan: PlanWord,
+        _ code: UInt64,
+        _ column: Int,
+        _ digest: inout Digest
+    ) throws(LeafError) {
+        if code == 0 && plan.hasNil { return digest.addNil(column) }
+        if plan.hasCommon && code &+ 1 == plan.specials {
+            let base = try plan.base(leaf, front.bases)
+            if plan.coding == 4 { return digest.add(column, int: base) }
+            digest.add(column, word: try plan.double(base, isDecimal: plan.coding == 5))
+            return
+        }
+        digest.addAbsent(column)
+    }
+
     @inline(__always)
     func text(
         _ leaf: ByteView,
-        _ plan: PlanWord,
+        _ number: Int,
         _ at: Int,
         _ length: Int,
         _ column: Int,
         _ digest: inout Digest
     ) throws(LeafError) {
         let stored = try unsafe leaf.buffer(at, length)
-        let number = Int(truncatingIfNeeded: plan.word &>> 48)
         if number == 0 {
             // Inside the leaf.
             unsafe digest.add(column, text: stored)
@@ -167,6 +187,29 @@ internal import SymbolTables
             column,
             text: UnsafeBufferPointer(rebasing: UnsafeBufferPointer(scratch)[..<count])
         )
+    }
+
+    /// A text of a dictionary.
+    @inline(__always)
+    private func entry(
+        _ leaf: ByteView,
+        _ front: Front,
+        _ plan: PlanWord,
+        _ number: Int,
+        _ column: Int,
+        _ digest: inout Digest
+    ) throws(LeafError) {
+        guard number < plan.scale else { throw .damage }
+        let offset = Int(truncatingIfNeeded: try plan.base(leaf, front.bases))
+        let start = front.dictionaries &+ offset
+        // The end of the text before, or the number of the table, and the text's own end.
+        let ends = try leaf.word(start &+ 2 &* number)
+        let table = number == 0 ? Int(ends & 0xFFFF) : Int(try leaf.word(start) & 0xFFFF)
+        let from = number == 0 ? 0 : Int(ends & 0xFFFF)
+        let to = Int(ends &>> 16 & 0xFFFF)
+        guard from <= to else { throw .damage }
+        let at = start &+ 2 &+ 2 &* plan.scale &+ from
+        try text(leaf, table, at, to &- from, column, &digest)
     }
 
     @inline(never)
@@ -224,23 +267,74 @@ extension TupleLeaves {
     /// Counts the rows whose integer column is above a value.
     public func count(_ leaf: ByteView, column: Int, above: Int64) throws(LeafError) -> Int {
         let front = try TupleReader.Front(leaf)
-        let plan = PlanWord(try leaf.word(TupleReader.Front.columnPlans &+ 8 &* column))
-        let position = front.tuples &* 8 &+ plan.bit
-        let stride = 8 &* front.tupleBytes
-        guard plan.coding == 0, plan.type <= 1 else { throw .damage }
+        let place = TupleReader.Front.columnPlans &+ 8 &* (column &+ 1)
+        let plan = PlanWord(try leaf.word(place))
+        guard plan.type <= 1 else { throw .damage }
+        if plan.coding != UInt64(ColumnCoding.packed.rawValue) {
+            var sum = 0
+            for row in 0..<front.rows {
+                let value = try reader.int(leaf, front, row, column &+ 1)
+                sum += (value ?? .min) > above ? 1 : 0
+            }
+            return sum
+        }
         let base = try plan.base(leaf, front.bases)
-        let specials = Int64(plan.specials)
-        let (distance, overflow) = above.subtractingReportingOverflow(base)
-        if overflow { return above < 0 ? front.rows : 0 }
-        // Codes of values begin at the number of specials.
-        let limit = distance < 0 ? specials - 1 : distance &+ specials
-        if limit < 0 { return front.rows }
+        guard let least = plan.least(above: above, base) else { return 0 }
         return try leaf.count(
-            above: UInt64(limit),
-            position: position,
-            stride: stride,
+            atLeast: least,
+            position: front.tuples &* 8 &+ plan.bit,
+            stride: 8 &* front.tupleBytes,
             width: plan.width,
             rows: front.rows
         )
+    }
+}
+
+extension TupleReader {
+    /// One integer of a row that is raw or sparse; nil when it has no value.
+    func int(
+        _ leaf: ByteView,
+        _ front: Front,
+        _ row: Int,
+        _ index: Int
+    ) throws(LeafError) -> Int64? {
+        let tuple = (front.tuples &+ row &* front.tupleBytes) &* 8
+        let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* index))
+        if plan.coding == UInt64(ColumnCoding.raw.rawValue) {
+            return Int64(bitPattern: try leaf.word((tuple &+ plan.bit) &>> 3))
+        }
+        guard plan.coding == UInt64(ColumnCoding.sparse.rawValue) else { throw .damage }
+        let state = try leaf.bits(tuple &+ plan.bit, plan.stateWidth)
+        let base = try plan.base(leaf, front.bases)
+        if state < plan.specials {
+            return plan.hasCommon && state &+ 1 == plan.specials ? base : nil
+        }
+        // What the columns in front of it have in the heap.
+        var at = try heap(leaf, front, row, tuple)
+        for other in 0..<index {
+            let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* other))
+            if plan.isSparse {
+                let state = try leaf.bits(tuple &+ plan.bit, plan.stateWidth)
+                if state >= plan.specials { at &+= (plan.width &+ 7) &>> 3 }
+            } else if plan.coding == UInt64(ColumnCoding.text.rawValue) {
+                let code = try leaf.bits(tuple &+ plan.bit, plan.width)
+                if code >= plan.specials { at &+= Int(truncatingIfNeeded: code &- plan.specials) }
+            }
+        }
+        let bytes = (plan.width &+ 7) &>> 3
+        guard bytes <= 8 else { throw .damage }
+        let word = try leaf.word(at)
+        let code = bytes == 8 ? word : word & ~(UInt64.max &<< UInt64(8 &* bytes))
+        return base &+ Int64(bitPattern: code)
+    }
+}
+
+extension PlanWord {
+    /// The least code of a value above a limit; nil when there can be none.
+    func least(above: Int64, _ base: Int64) -> UInt64? {
+        if above < base { return specials }
+        let (code, overflow) = UInt64(bitPattern: above &- base)
+            .addingReportingOverflow(specials &+ 1)
+        return overflow ? nil : code
     }
 }

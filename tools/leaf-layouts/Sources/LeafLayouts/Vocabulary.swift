@@ -3,31 +3,30 @@
 /// Words of one script.
 struct Vocabulary {
     private let words: [String]
+    /// The sum of the weights up to each word: the weight of the n-th is 1/n, as Zipf found.
+    private let sums: [Double]
 
-    /// Consonants and vowels, or whole syllables, of some scripts.
-    private static let scripts: [[[String]]] = [
-        [
-            [
-                "b", "d", "f", "g", "h", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ch",
-                "th",
-            ],
-            ["a", "e", "i", "o", "u", "ea", "ou", "é", "ü"],
-        ],
-        [
-            ["б", "в", "г", "д", "к", "л", "м", "н", "п", "р", "с", "т"],
-            ["а", "е", "и", "о", "у", "я"],
-        ],
-        [["κ", "λ", "μ", "ν", "π", "ρ", "σ", "τ", "θ"], ["α", "ε", "η", "ι", "ο", "ω"]],
-        [["ب", "ت", "ج", "د", "ر", "س", "ع", "ف", "ك", "ل", "م", "ن"], ["ا", "و", "ي", ""]],
-        [["山", "川", "田", "中", "本", "木", "村", "東", "西", "京", "大", "小"], ["", "子", "美", "原"]],
-        [["김", "이", "박", "최", "정", "강", "조", "윤"], ["민", "서", "준", "하", "지", "우"]],
-        [["क", "ग", "त", "द", "न", "प", "म", "र", "स"], ["ा", "ि", "ी", "े", "ो", ""]],
-    ]
-
+    /// How many scripts there are; the first one is Latin.
     static let scriptCount = 7
 
+    /// Consonants, vowels and endings of a script's syllables, or its signs.
+    private static let scripts: [[String]] = [
+        [
+            "b c d f g h j k l m n p r s t v w z bl br ch cl cr dr fl gr pl pr sh sl sp st str th",
+            "a e i o u y ai ea ee ie oa ou ue é ü", "  l m n r s t d ck nd ng nt rt st",
+        ],
+        ["б в г д ж з к л м н п р с т ф х ц ч ш щ", "а е и о у ы э ю я", "   й л н р с т"],
+        ["β γ δ ζ θ κ λ μ ν ξ π ρ σ τ φ χ ψ", "α ε η ι ο υ ω ου ει", "   ν ς ρ"],
+        ["ب ت ث ج ح خ د ر ز س ش ص ط ع ف ق ك ل م ن ه", "ا و ي  ", "   ن ة"],
+        ["山 川 田 中 本 木 村 東 西 京 大 小 野 高 林 石 井 藤 佐 加", "子 美 原 一 郎 "],
+        ["김 이 박 최 정 강 조 윤 장 임 한 오 서 신", "민 서 준 하 지 우 현 영 수 진 은 호"],
+        ["क ख ग च ज त द न प ब म य र ल व श स ह", "ा ि ी ु े ो  ", "   न र"],
+    ]
+
     init(script: Int, count: Int, _ chance: inout SeededGenerator) {
-        let parts = Self.scripts[script]
+        let parts = Self.scripts[script].map {
+            $0.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        }
         words = (0..<count).map { index in
             // Frequent words are short ones.
             let syllables = 1 + (index * 4 / count + chance.below(3)) / (script == 4 ? 3 : 2)
@@ -35,27 +34,23 @@ struct Vocabulary {
                 parts.map { $0[chance.below($0.count)] }.joined()
             }.joined()
         }
+        var sum = 0.0
+        sums = (1...count).map { number in
+            sum += 1 / Double(number)
+            return sum
+        }
     }
 
-    /// A word; the first ones are the most frequent (by Zipf's law, about).
+    /// A word, the first ones most often.
     func word(_ chance: inout SeededGenerator) -> String {
-        let share = Double(chance.next() >> 11) / 9_007_199_254_740_992
-        var index = 0
-        // count^share is spread as 1 / index is.
-        var low = 0.0
-        var high = Double(words.count)
-        let target = share
-        // Bisecting the logarithm, without the C library: log is not needed to the last bit.
-        while high - low > 0.5 {
+        let target = Double(chance.next() >> 11) / 9_007_199_254_740_992 * sums[sums.count - 1]
+        var low = 0
+        var high = sums.count - 1
+        while low < high {
             let middle = (low + high) / 2
-            if Self.logarithm(middle + 1) / Self.logarithm(Double(words.count) + 1) < target {
-                low = middle
-            } else {
-                high = middle
-            }
+            if sums[middle] < target { low = middle + 1 } else { high = middle }
         }
-        index = min(words.count - 1, Int(low))
-        return words[index]
+        return words[low]
     }
 
     /// An evenly chosen word.
@@ -72,14 +67,5 @@ struct Vocabulary {
             text += begins ? ". " : chance.percent(7) ? ", " : " "
         }
         return text
-    }
-
-    /// The natural logarithm, to about one part in 10,000.
-    private static func logarithm(_ value: Double) -> Double {
-        let exponent = value.exponent
-        let rest = (value.significand - 1) / (value.significand + 1)
-        let square = rest * rest
-        let series = rest * (1 + square / 3 + square * square / 5 + square * square * square / 7)
-        return Double(exponent) * 0.693_147_180_559_945 + 2 * series
     }
 }

@@ -66,6 +66,9 @@ extension SymbolTable {
 /// counts as code 256 and the byte.
 private struct SymbolCounts {
     private static let codes = 512
+    /// What a symbol of one byte counts for. By its bytes it would be 1; but a byte without a
+    /// symbol takes two, and slows the decoder down.
+    private static let singleByteWeight = 4
 
     private var singles = [Int](repeating: 0, count: codes)
     private var pairs = [UInt16](repeating: 0, count: codes * codes)
@@ -102,7 +105,8 @@ private struct SymbolCounts {
         }
         for code in 0..<Self.codes where singles[code] > 0 {
             let symbol = symbol(code)
-            gains[symbol, default: 0] += singles[code] * symbol.length
+            let weight = symbol.length == 1 ? Self.singleByteWeight : symbol.length
+            gains[symbol, default: 0] += singles[code] * weight
         }
         if !joins { return gains }
         for pair in used where pairs[pair] > 1 {

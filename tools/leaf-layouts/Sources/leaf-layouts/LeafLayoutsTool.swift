@@ -32,23 +32,27 @@ private struct Options {
         }
     }
 
-    func datasets() throws -> [() throws -> Dataset] {
+    /// The datasets, made when their turn comes.
+    func datasets() -> [(name: String, make: () throws -> Dataset)] {
         let (rows, seed) = (rows, seed)
-        var sets: [() throws -> Dataset] = []
+        var sets: [(name: String, make: () throws -> Dataset)] = []
         if let cities {
-            for alternateNames in [false, true] {
-                sets.append {
-                    try .cities(path: cities, alternateNames: alternateNames, seed: seed)
-                }
-            }
+            sets.append(
+                ("cities", { try .cities(path: cities, alternateNames: false, seed: seed) })
+            )
+            sets.append(
+                ("alternates", { try .cities(path: cities, alternateNames: true, seed: seed) })
+            )
         }
-        sets.append { .contacts(rows: rows, seed: seed) }
-        sets.append { .numbers(rows: rows, seed: seed) }
-        sets.append { .wide(rows: rows / 2, seed: seed) }
-        sets.append { .prose(rows: rows, isLong: false, seed: seed) }
-        sets.append { .prose(rows: rows / 8, isLong: true, seed: seed) }
+        sets.append(("contacts", { .contacts(rows: rows, seed: seed) }))
+        sets.append(("numbers", { .numbers(rows: rows, seed: seed) }))
+        sets.append(("wide", { .wide(rows: rows / 2, seed: seed) }))
+        sets.append(("prose", { .prose(rows: rows, isLong: false, seed: seed) }))
+        sets.append(("long", { .prose(rows: rows / 8, isLong: true, seed: seed) }))
         let texts = texts
-        if !texts.isEmpty { sets.append { try .paragraphs(paths: texts, seed: seed) } }
+        if !texts.isEmpty {
+            sets.append(("paragraphs", { try .paragraphs(paths: texts, seed: seed) }))
+        }
         return sets
     }
 }
@@ -63,9 +67,9 @@ private enum LeafLayoutsTool {
             return
         }
         print("Seed \(options.seed). Processor time, medians of 5 alternating rounds.\n")
-        for make in try options.datasets() {
+        for (name, make) in options.datasets() {
+            if let only = options.only, name != only { continue }
             let data = try make()
-            if let only = options.only, data.name != only { continue }
             let raw = (data.rows.count - 8) / data.count
             print("## \(data.name): \(data.count) rows, \(raw) raw bytes each\n")
             print(
@@ -89,6 +93,18 @@ private enum LeafLayoutsTool {
             TupleLeaves("D: tuples, symbols, 60", rows: 60, codesTexts: true),
             TupleLeaves("D: tuples, symbols, 120", rows: 120, codesTexts: true),
             TupleLeaves("D: tuples, symbols, 300", rows: 300, codesTexts: true),
+            TupleLeaves(
+                "F: D and dictionaries, 120",
+                rows: 120,
+                codesTexts: true,
+                hasDictionaries: true
+            ),
+            TupleLeaves(
+                "F: D and dictionaries, 250",
+                rows: 250,
+                codesTexts: true,
+                hasDictionaries: true
+            ),
             ColumnLeaves("E: columns, symbols, 120", rows: 120),
         ]
     }
