@@ -84,6 +84,7 @@ struct DatasetBuilder {
 
     mutating func endRow() {
         precondition(tags.count <= data.types.count)
+        while tags.last == PackedRow.absent { tags.removeLast() }
         Self.append(varint: UInt64(tags.count), &data.rows)
         for tag in tags { Self.append(varint: tag, &data.rows) }
         data.rows += bodies

@@ -3,8 +3,18 @@
 // Invariants
 // - The order in which rows and columns are added does not matter.
 
-/// What a reader gives its values to.
-public struct Digest: Hashable {
+/// What a reader gives the values of a row to, in the order of their columns.
+protocol RowSink {
+    mutating func addAbsent(_ column: Int)
+    mutating func addNil(_ column: Int)
+    mutating func add(_ column: Int, int: Int64, isBool: Bool)
+    mutating func add(_ column: Int, double bits: UInt64)
+    mutating func add(_ column: Int, high: UInt64, low: UInt64)
+    mutating func add(_ column: Int, text: UnsafeBufferPointer<UInt8>)
+}
+
+/// A sum over all values.
+public struct Digest: Hashable, RowSink {
     /// The sum so far.
     public private(set) var sum: UInt64 = 0
     /// Values so far.
@@ -22,6 +32,16 @@ public struct Digest: Hashable {
     @inline(__always)
     mutating func add(_ column: Int, int: Int64) {
         add(column, word: UInt64(bitPattern: int))
+    }
+
+    @inline(__always)
+    mutating func add(_ column: Int, int: Int64, isBool: Bool) {
+        add(column, word: UInt64(bitPattern: int))
+    }
+
+    @inline(__always)
+    mutating func add(_ column: Int, double bits: UInt64) {
+        add(column, word: bits)
     }
 
     @inline(__always)

@@ -20,6 +20,8 @@ public struct Measurement: Sendable {
     public internal(set) var encodedMegabytes = 0.0
     /// Nanoseconds for a random row with all columns, from a leaf that is not prepared.
     public internal(set) var rowNanoseconds = 0.0
+    /// Nanoseconds for a random row as a packed row; 0 for layouts that have no such way.
+    public internal(set) var packedRowNanoseconds = 0.0
     /// Nanoseconds for counting the rows of a leaf by a column, for each row.
     public internal(set) var filterNanoseconds = 0.0
     /// Nanoseconds for each row of a pass that decodes everything.
@@ -61,7 +63,7 @@ public struct Measuring {
             leaves.append(made)
         }
         try compare(layouts, leaves)
-        var times = layouts.map { _ in [[Double]](repeating: [], count: 4) }
+        var times = layouts.map { _ in [[Double]](repeating: [], count: 5) }
         for _ in 0..<Self.rounds {
             for index in layouts.indices {
                 let round = try self.round(layouts[index], leaves[index])
@@ -74,6 +76,7 @@ public struct Measuring {
             results[index].rowNanoseconds = medians[1] * 1e9 / Double(probes.count)
             results[index].filterNanoseconds = medians[2] * 1e9 / Double(data.count)
             results[index].scanNanoseconds = medians[3] * 1e9 / Double(data.count)
+            results[index].packedRowNanoseconds = medians[4] * 1e9 / Double(probes.count)
         }
         return results
     }
@@ -106,7 +109,15 @@ public struct Measuring {
             for _ in 0..<repeats { _ = try filter(layout, leaves) }
         }
         let passing = try Self.timed { _ = try scan(layout, leaves) }
-        return [encoding, reading, filtering / Double(repeats), passing]
+        var packing = 0.0
+        if let tuples = layout as? TupleLeaves {
+            var bytes = 0
+            packing = try Self.timed {
+                try tuples.unpack(leaves, places) { _, row in bytes += row.count }
+            }
+            precondition(bytes > 0)
+        }
+        return [encoding, reading, filtering / Double(repeats), passing, packing]
     }
 
     private func rows(_ layout: any LeafLayout, _ leaves: Leaves) throws -> Digest {

@@ -97,13 +97,13 @@ internal import SymbolTables
         return front.heap &+ row &* front.heapSlope &+ Int(truncatingIfNeeded: code)
     }
 
-    /// Adds all columns of a row to a digest.
+    /// Gives all columns of a row to a sink.
     @inline(__always)
-    func read(
+    func read<Sink: RowSink>(
         _ leaf: ByteView,
         _ front: Front,
         _ row: Int,
-        _ digest: inout Digest
+        _ sink: inout Sink
     ) throws(LeafError) {
         let tuple = (front.tuples &+ row &* front.tupleBytes) &* 8
         var heap = try heap(leaf, front, row, tuple)
@@ -115,9 +115,11 @@ internal import SymbolTables
                 let at = (tuple &+ plan.bit) &>> 3
                 let word = try leaf.word(at)
                 if plan.type == UInt64(ColumnType.uuid.rawValue) {
-                    digest.add(column, high: word, low: try leaf.word(at &+ 8))
+                    sink.add(column, high: word, low: try leaf.word(at &+ 8))
+                } else if plan.type == UInt64(ColumnType.double.rawValue) {
+                    sink.add(column, double: word)
                 } else {
-                    digest.add(column, word: word)
+                    sink.add(column, int: Int64(bitPattern: word), isBool: false)
                 }
                 continue
             }
@@ -125,65 +127,67 @@ internal import SymbolTables
             let code = try leaf.bits(tuple &+ plan.bit, width)
             let specials = plan.specials
             if code < specials {
-                try special(leaf, front, plan, code, column, &digest)
+                try special(leaf, front, plan, code, column, &sink)
                 continue
             }
             let offset = Int64(bitPattern: code &- specials)
             switch plan.coding {
-            case 0: digest.add(column, int: try plan.base(leaf, front.bases) &+ offset)
+            case 0:
+                let int = try plan.base(leaf, front.bases) &+ offset
+                sink.add(column, int: int, isBool: plan.type == 0)
             case 1, 2:
                 let integer = try plan.base(leaf, front.bases) &+ offset
-                digest.add(column, word: try plan.double(integer, isDecimal: plan.coding == 1))
+                sink.add(column, double: try plan.double(integer, isDecimal: plan.coding == 1))
             case 7:
                 let length = Int(truncatingIfNeeded: offset)
-                try text(leaf, plan.tableNumber, heap, length, column, &digest)
+                try text(leaf, plan.tableNumber, heap, length, column, &sink)
                 heap &+= length
-            case 8: try entry(leaf, front, plan, Int(truncatingIfNeeded: offset), column, &digest)
+            case 8: try entry(leaf, front, plan, Int(truncatingIfNeeded: offset), column, &sink)
             default:
-                try sparse(leaf, front, plan, &heap, column, &digest)
+                try sparse(leaf, front, plan, &heap, column, &sink)
             }
         }
     }
 
     /// Nil, absent, or the base.
     @inline(__always)
-    private func special(
+    private func special<Sink: RowSink>(
         _ leaf: ByteView,
         _ front: Front,
         _ plan: PlanWord,
         _ code: UInt64,
         _ column: Int,
-        _ digest: inout Digest
+        _ sink: inout Sink
     ) throws(LeafError) {
-        if code == 0 && plan.hasNil { return digest.addNil(column) }
+        if code == 0 && plan.hasNil { return sink.addNil(column) }
         if plan.hasCommon && code &+ 1 == plan.specials {
             let base = try plan.base(leaf, front.bases)
-            if plan.coding == 4 { return digest.add(column, int: base) }
-            digest.add(column, word: try plan.double(base, isDecimal: plan.coding == 5))
+            if plan.coding == 4 { return sink.add(column, int: base, isBool: plan.type == 0) }
+            sink.add(column, double: try plan.double(base, isDecimal: plan.coding == 5))
             return
         }
-        digest.addAbsent(column)
+        sink.addAbsent(column)
     }
 
     @inline(__always)
-    func text(
+    func text<Sink: RowSink>(
         _ leaf: ByteView,
         _ number: Int,
         _ at: Int,
         _ length: Int,
         _ column: Int,
-        _ digest: inout Digest
+        _ sink: inout Sink
     ) throws(LeafError) {
         let stored = try unsafe leaf.buffer(at, length)
         if number == 0 {
             // Inside the leaf.
-            unsafe digest.add(column, text: stored)
+            unsafe sink.add(column, text: stored)
             return
         }
         guard number <= tables.count, let table = tables[number &- 1] else { throw .damage }
         guard let count = unsafe table.decode(stored, into: scratch) else { throw .damage }
         // The decoder wrote `count` bytes.
-        unsafe digest.add(
+        unsafe sink.add(
             column,
             text: UnsafeBufferPointer(rebasing: UnsafeBufferPointer(scratch)[..<count])
         )
@@ -191,13 +195,13 @@ internal import SymbolTables
 
     /// A text of a dictionary.
     @inline(__always)
-    private func entry(
+    private func entry<Sink: RowSink>(
         _ leaf: ByteView,
         _ front: Front,
         _ plan: PlanWord,
         _ number: Int,
         _ column: Int,
-        _ digest: inout Digest
+        _ sink: inout Sink
     ) throws(LeafError) {
         guard number < plan.scale else { throw .damage }
         let offset = Int(truncatingIfNeeded: try plan.base(leaf, front.bases))
@@ -209,32 +213,34 @@ internal import SymbolTables
         let to = Int(ends &>> 16 & 0xFFFF)
         guard from <= to else { throw .damage }
         let at = start &+ 2 &+ 2 &* plan.scale &+ from
-        try text(leaf, table, at, to &- from, column, &digest)
+        try text(leaf, table, at, to &- from, column, &sink)
     }
 
     @inline(never)
-    private func sparse(
+    private func sparse<Sink: RowSink>(
         _ leaf: ByteView,
         _ front: Front,
         _ plan: PlanWord,
         _ heap: inout Int,
         _ column: Int,
-        _ digest: inout Digest
+        _ sink: inout Sink
     ) throws(LeafError) {
         let word = try leaf.word(heap)
         let bytes = (plan.width &+ 7) &>> 3
         heap &+= bytes
         if plan.type == UInt64(ColumnType.uuid.rawValue) {
-            digest.add(column, high: word, low: try leaf.word(heap &- 8))
+            sink.add(column, high: word, low: try leaf.word(heap &- 8))
             return
         }
         guard bytes <= 8 else { throw .damage }
         let code = bytes == 8 ? word : word & ~(UInt64.max &<< UInt64(8 &* bytes))
         let integer = try plan.base(leaf, front.bases) &+ Int64(bitPattern: code)
-        if plan.coding == 4 {
-            digest.add(column, int: integer)
+        if plan.coding == 4 && plan.type == UInt64(ColumnType.double.rawValue) {
+            sink.add(column, double: UInt64(bitPattern: integer))
+        } else if plan.coding == 4 {
+            sink.add(column, int: integer, isBool: plan.type == 0)
         } else {
-            digest.add(column, word: try plan.double(integer, isDecimal: plan.coding == 5))
+            sink.add(column, double: try plan.double(integer, isDecimal: plan.coding == 5))
         }
     }
 }

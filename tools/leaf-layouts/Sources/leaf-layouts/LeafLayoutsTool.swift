@@ -113,6 +113,7 @@ private enum LeafLayoutsTool {
         let cells = [
             result.layout, tenths(result.bytesPerRow), tenths(result.rowsPerLeaf),
             tenths(result.encodedMegabytes), tenths(result.rowNanoseconds),
+            tenths(result.packedRowNanoseconds),
             hundredths(result.filterNanoseconds), tenths(result.scanNanoseconds),
             tenths(result.learningMilliseconds),
         ]

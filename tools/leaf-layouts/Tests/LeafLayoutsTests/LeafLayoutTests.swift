@@ -103,6 +103,27 @@ import Testing
         }
     }
 
+    @Test("A packed row comes back byte for byte", arguments: [41, 42] as [UInt64])
+    func packedRowsComeBack(_ seed: UInt64) throws {
+        let sets = [
+            Self.extremes(1300, seed), .contacts(rows: 400, seed: seed),
+            .wide(rows: 300, seed: seed), .prose(rows: 50, isLong: true, seed: seed),
+        ]
+        for data in sets {
+            for layout in Self.layouts() {
+                guard let layout = layout as? TupleLeaves else { continue }
+                layout.prepare(data)
+                let leaves = try layout.encode(data)
+                let places = data.keys.map { (key: $0, leaf: leaves.leaf(of: $0)) }
+                var same = 0
+                try layout.unpack(leaves, places) { index, row in
+                    if row[...] == data.rows[data.range(index)] { same += 1 }
+                }
+                #expect(same == data.count, "\(layout.name), \(data.name), seed \(seed)")
+            }
+        }
+    }
+
     @Test("A leaf that is changed gives another sum") func digestsTellValuesApart() throws {
         let data = Self.extremes(400, 11)
         var other = data
