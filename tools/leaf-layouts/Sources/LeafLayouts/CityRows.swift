@@ -1,4 +1,4 @@
-// Cities of the world, from a file of the GeoNames project (docs/Choices.md says where it is from).
+// Cities of the world, from a file of tools/varve-gallery or one like it, with alternate names.
 
 internal import Foundation
 
@@ -12,7 +12,7 @@ extension Dataset {
         var builder = DatasetBuilder(name, types, seed: seed)
         for line in text.split(separator: "\n").dropFirst() {
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            guard fields.count == 9 else { continue }
+            guard fields.count >= (alternateNames ? 9 : 8) else { continue }
             builder.int(Int64(fields[0]))
             builder.text(String(fields[1]))
             builder.double(Double(fields[2]))

@@ -70,6 +70,8 @@ private enum LeafLayoutsTool {
         for (name, make) in options.datasets() {
             if let only = options.only, name != only { continue }
             let data = try make()
+            // A file without alternate names.
+            if data.count == 0 { continue }
             let raw = (data.rows.count - 8) / data.count
             print("## \(data.name): \(data.count) rows, \(raw) raw bytes each\n")
             print(
