@@ -79,7 +79,7 @@ public enum LeafError: Error {
         return unsafe UnsafeBufferPointer(start: base + at, count: length)
     }
 
-    /// How many of `rows` fields of the same width, `stride` bits apart, are at least as great as a code.
+    /// How many of `rows` fields of one width, `stride` bits apart, are a code or above.
     @inline(__always)
     func count(
         atLeast least: UInt64,
