@@ -1,14 +1,22 @@
 // FENCE: writing bit fields of tuples one after the other.
+//
+// Invariants
+// - Room is made for as many bytes as the caller says, and a word more; more is refused.
 
 /// Writes fields of at most 64 bits, lowest bit first.
 struct BitWriter {
-    private(set) var bytes: [UInt8] = []
+    /// What was written, and zeros behind it.
+    private var room: [UInt8]
+    private var end = 0
     private var gathered: UInt64 = 0
     private var filled = 0
 
     init(capacity: Int) {
-        bytes.reserveCapacity(capacity)
+        room = [UInt8](repeating: 0, count: capacity + 8)
     }
+
+    /// What was written up to the last `align()`.
+    var bytes: ArraySlice<UInt8> { room[..<end] }
 
     /// Appends a field.
     @inline(__always)
@@ -20,24 +28,28 @@ struct BitWriter {
             filled = sum
             return
         }
-        flushWord()
+        store()
+        end &+= 8
         // What did not fit; a shift by 64 gives 0.
         gathered = code >> UInt64(64 &- filled)
         filled = sum &- 64
     }
 
     /// Fills the last byte with zeros.
+    @inline(__always)
     mutating func align() {
-        while filled > 0 {
-            bytes.append(UInt8(truncatingIfNeeded: gathered))
-            gathered >>= 8
-            filled = max(0, filled - 8)
-        }
+        store()
+        end &+= (filled &+ 7) &>> 3
         gathered = 0
+        filled = 0
     }
 
-    private mutating func flushWord() {
-        // The word's own 8 bytes.
-        unsafe withUnsafeBytes(of: gathered.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    @inline(__always)
+    private mutating func store() {
+        precondition(end &+ 8 <= room.count, "more fields than there is room for")
+        // The line above made sure of 8 bytes.
+        unsafe room.withUnsafeMutableBytes {
+            unsafe $0.storeBytes(of: gathered.littleEndian, toByteOffset: end, as: UInt64.self)
+        }
     }
 }

@@ -72,10 +72,10 @@ public final class ColumnLeaves: LeafLayout {
     }
 
     private static func packed(_ codes: [UInt64], _ width: Int) -> [UInt8] {
-        var writer = BitWriter(capacity: (codes.count * width + 63) / 8)
+        var writer = BitWriter(capacity: (codes.count * width + 7) / 8)
         for code in codes { writer.append(code, width) }
         writer.align()
-        return writer.bytes
+        return Array(writer.bytes)
     }
 
     /// The bytes of a column; sets the width of a text's ends.
@@ -83,7 +83,7 @@ public final class ColumnLeaves: LeafLayout {
         let plan = columns.plans[column]
         let places = columns.places(column)
         if plan.coding != .raw && plan.coding != .text {
-            return packed(places.map { columns.code($0, plan) }, plan.width)
+            return packed(columns.codes(column), plan.width)
         }
         var bytes: [UInt8] = []
         if plan.specials > 0 {

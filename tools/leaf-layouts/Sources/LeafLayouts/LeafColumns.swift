@@ -61,17 +61,27 @@ struct LeafColumns {
     /// Codes the texts with the dataset's tables, or copies them.
     mutating func code(_ data: Dataset, _ encoders: [SymbolEncoder?]) {
         for column in types.indices where types[column] == .text {
-            let encoder = encoders[column - 1]
+            var texts: [Range<Int>] = []
+            texts.reserveCapacity(rows)
             for place in places(column) where states[place] == .value {
                 let at = Int(values[place] & 0xFFFF_FFFF)
-                let length = Int(values[place] >> 32)
-                let start = coded.count
-                if let encoder {
-                    encoder.encode(data.rows.span.extracting(at..<at + length), into: &coded)
-                } else {
-                    coded += data.rows[at..<at + length]
+                texts.append(at..<at + Int(values[place] >> 32))
+            }
+            var start = coded.count
+            var ends: [Int] = []
+            if let encoder = encoders[column - 1] {
+                ends = encoder.encode(texts, of: data.rows, into: &coded)
+            } else {
+                for text in texts {
+                    coded += data.rows[text]
+                    ends.append(coded.count)
                 }
-                values[place] = UInt64(start) | UInt64(coded.count - start) << 32
+            }
+            var next = 0
+            for place in places(column) where states[place] == .value {
+                values[place] = UInt64(start) | UInt64(ends[next] - start) << 32
+                start = ends[next]
+                next += 1
             }
         }
     }
@@ -85,21 +95,29 @@ struct LeafColumns {
         return coded[start..<start + Int(values[place] >> 32)]
     }
 
-    /// What the tuple holds for a value whose plan is not raw.
-    func code(_ place: Int, _ plan: ColumnPlan) -> UInt64 {
-        switch states[place] {
-        case .null: return 0
-        case .absent: return plan.hasNil ? 1 : 0
-        case .value: break
+    /// What the tuples hold of a column whose plan is not raw, row by row.
+    func codes(_ column: Int) -> [UInt64] {
+        let plan = plans[column]
+        let specials = UInt64(plan.specials)
+        let absent: UInt64 = plan.hasNil ? 1 : 0
+        let base = UInt64(bitPattern: plan.base)
+        var codes: [UInt64] = []
+        codes.reserveCapacity(rows)
+        for place in places(column) {
+            if states[place] != .value {
+                codes.append(states[place] == .null ? 0 : absent)
+                continue
+            }
+            let value = values[place]
+            switch plan.coding {
+            case .text: codes.append(value >> 32 &+ specials)
+            case .dictionary: codes.append(value &+ specials)
+            case .sparse, .sparseDecimal, .sparseBinary:
+                codes.append(plan.hasCommon && value == base ? specials - 1 : specials)
+            default: codes.append(value &- base &+ specials)
+            }
         }
-        if plan.coding == .text { return values[place] >> 32 &+ UInt64(plan.specials) }
-        if plan.coding == .dictionary { return values[place] &+ UInt64(plan.specials) }
-        let offset = values[place] &- UInt64(bitPattern: plan.base)
-        if plan.coding.isSparse {
-            let isCommon = plan.hasCommon && offset == 0
-            return UInt64(plan.specials) - (isCommon ? 1 : 0)
-        }
-        return offset &+ UInt64(plan.specials)
+        return codes
     }
 
     /// Nil, absent, or that there is a value, of columns that keep this apart from the value.
@@ -109,10 +127,5 @@ struct LeafColumns {
         case .absent: plan.hasNil ? 1 : 0
         case .value: UInt64(plan.specials)
         }
-    }
-
-    /// Whether a sparse value is in the heap.
-    func isInHeap(_ place: Int, _ plan: ColumnPlan) -> Bool {
-        states[place] == .value && code(place, plan) == UInt64(plan.specials)
     }
 }

@@ -78,7 +78,11 @@ public final class TupleLeaves: LeafLayout {
         var columns = try LeafColumns(data, range)
         columns.code(data, encoders)
         columns.plan(reader.tables, mayBeSparse: true, hasDictionaries: hasDictionaries)
-        let heap = Heap(columns)
+        // Whatever is not in its place in a tuple.
+        let codes = columns.plans.indices.map {
+            columns.plans[$0].coding == .raw ? [] : columns.codes($0)
+        }
+        let heap = Heap(columns, codes)
         let firstKey = data.keys[range.lowerBound]
         let gaps = range.map { data.keys[$0] - firstKey - UInt64($0 - range.lowerBound) }
         var front = [ColumnPlan](repeating: ColumnPlan(.int), count: 2)
@@ -94,6 +98,7 @@ public final class TupleLeaves: LeafLayout {
         for index in 0..<2 { Self.place(&front[index], &bit) }
         for column in packed { Self.place(&columns.plans[column], &bit) }
 
+        let fields = packed.map { (column: $0, bits: columns.plans[$0].tupleBits) }
         var writer = BitWriter(capacity: (bit + 7) / 8 * columns.rows + 8)
         for row in 0..<columns.rows {
             for column in raw {
@@ -103,10 +108,7 @@ public final class TupleLeaves: LeafLayout {
             }
             writer.append(gaps[row], front[0].width)
             writer.append(heap.codes[row], front[1].width)
-            for column in packed {
-                let plan = columns.plans[column]
-                writer.append(columns.code(column * columns.rows + row, plan), plan.tupleBits)
-            }
+            for field in fields { writer.append(codes[field.column][row], field.bits) }
             writer.align()
         }
         return Self.join(front + columns.plans, columns.rows, (bit + 7) / 8, writer.bytes, heap)
@@ -121,7 +123,7 @@ public final class TupleLeaves: LeafLayout {
         _ plans: [ColumnPlan],
         _ rows: Int,
         _ tupleBytes: Int,
-        _ tuples: [UInt8],
+        _ tuples: ArraySlice<UInt8>,
         _ heap: Heap
     ) -> [UInt8] {
         var bases: [Int64] = []
@@ -142,44 +144,5 @@ public final class TupleLeaves: LeafLayout {
 
     static func append(_ word: UInt64, _ count: Int, _ bytes: inout [UInt8]) {
         for index in 0..<count { bytes.append(UInt8(truncatingIfNeeded: word >> (8 * index))) }
-    }
-}
-
-/// Texts and sparse values, row by row.
-struct Heap {
-    private(set) var bytes: [UInt8] = []
-    /// Row i begins at `base` + i * `slope` + its code: most rows are about as long as others.
-    private(set) var codes: [UInt64] = []
-    private(set) var slope = 0
-    private(set) var base = 0
-
-    init(_ columns: LeafColumns) {
-        let there = columns.plans.indices.filter {
-            columns.plans[$0].coding == .text || columns.plans[$0].coding.isSparse
-        }
-        bytes.reserveCapacity(columns.coded.count + columns.dictionaries.count + 64)
-        bytes += columns.dictionaries
-        var starts: [Int] = []
-        for row in 0..<columns.rows {
-            starts.append(bytes.count)
-            for column in there {
-                let place = column * columns.rows + row
-                let plan = columns.plans[column]
-                if plan.coding == .text {
-                    if columns.states[place] == .value { bytes += columns.text(place) }
-                } else if columns.isInHeap(place, plan) {
-                    let value = columns.values[place] &- UInt64(bitPattern: plan.base)
-                    TupleLeaves.append(value, min(8, plan.heapBytes), &bytes)
-                    if plan.type == .uuid {
-                        TupleLeaves.append(columns.seconds[place], 8, &bytes)
-                    }
-                }
-            }
-        }
-        let rows = columns.rows
-        slope = (bytes.count - columns.dictionaries.count) / rows
-        let distances = (0..<rows).map { starts[$0] - $0 * slope }
-        base = distances.min() ?? 0
-        codes = distances.map { UInt64($0 - base) }
     }
 }

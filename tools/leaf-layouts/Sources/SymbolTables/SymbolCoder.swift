@@ -163,6 +163,41 @@ public struct SymbolEncoder: Sendable {
         }
     }
 
+    /// Appends the codes of many texts, which are parts of one array; returns where each ends.
+    /// - Complexity: O(n), and the tables are lent only once.
+    public func encode(
+        _ texts: [Range<Int>],
+        of bytes: [UInt8],
+        into target: inout [UInt8]
+    ) -> [Int] {
+        var ends: [Int] = []
+        ends.reserveCapacity(texts.count)
+        var needed = 0
+        for text in texts {
+            precondition(text.lowerBound >= 0 && text.upperBound <= bytes.count)
+            needed += 2 * text.count
+        }
+        let start = target.count
+        target.append(addingCapacity: needed) { free in
+            unsafe free.withUnsafeMutableBufferPointer { buffer, initialized in
+                guard let base = buffer.baseAddress else { return }
+                initialized = index.withView { view in
+                    unsafe bytes.withUnsafeBufferPointer { bytes in
+                        var end = 0
+                        for text in texts {
+                            // Inside the array, and 2 bytes for each of all texts are free.
+                            let part = unsafe UnsafeBufferPointer(rebasing: bytes[text])
+                            end += unsafe Self.encode(part, view, base + end)
+                            ends.append(start + end)
+                        }
+                        return end
+                    }
+                }
+            }
+        }
+        return ends
+    }
+
     /// Writes a text's codes into memory of the caller's, which holds twice the text's bytes;
     /// returns how many there are.
     @unsafe public func encode(

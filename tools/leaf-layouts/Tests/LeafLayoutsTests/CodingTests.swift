@@ -7,7 +7,7 @@ import Testing
     @Test("Bit fields come back", arguments: [1, 2] as [UInt64])
     func bitFieldsComeBack(_ seed: UInt64) throws {
         var chance = SeededGenerator(seed: seed)
-        var writer = BitWriter(capacity: 100)
+        var writer = BitWriter(capacity: 2000 * 7)
         var fields: [(position: Int, width: Int, code: UInt64)] = []
         var position = 0
         for _ in 0..<2000 {
@@ -19,7 +19,7 @@ import Testing
         }
         writer.align()
         #expect(writer.bytes.count == (position + 7) / 8)
-        let bytes = writer.bytes + [UInt8](repeating: 0xFF, count: 8)
+        let bytes = Array(writer.bytes) + [UInt8](repeating: 0xFF, count: 8)
         try ByteView.lend(bytes) { (view) throws(LeafError) in
             for field in fields {
                 let code = try view.bits(field.position, field.width)
