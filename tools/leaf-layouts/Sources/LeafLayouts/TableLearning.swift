@@ -14,18 +14,19 @@ struct ColumnTables {
         encoders = data.types.map { _ in nil }
     }
 
-    /// Learns from rows all over the dataset, and judges by others.
-    init(_ data: Dataset) throws(LeafError) {
+    /// Learns from rows all over the dataset, or all over its first rows, and judges by others.
+    init(_ data: Dataset, firstRows: Int = .max) throws(LeafError) {
         self.init(none: data)
+        let rows = 0..<min(firstRows, data.count)
         var sizes = [Int](repeating: 0, count: data.types.count)
-        try Self.forEachText(data, 0..<data.count) { column, text in sizes[column] += text.count }
+        try Self.forEachText(data, rows) { column, text in sizes[column] += text.count }
         for column in data.types.indices where data.types[column] == .text {
             // A text in so many fills the sample.
             let step = max(1, sizes[column] / SymbolSample.bytesMax)
             var sample = SymbolSample()
             var seen = 0
             var others: [Range<Int>] = []
-            try Self.forEachText(data, 0..<data.count) { place, text in
+            try Self.forEachText(data, rows) { place, text in
                 guard place == column else { return }
                 if seen % step == 0 { sample.add(data.rows.span.extracting(text)) }
                 if seen % step == step / 2 { others.append(text) }

@@ -18,6 +18,7 @@ public final class TupleLeaves: LeafLayout {
     private let rowsMax: Int
     private let codesTexts: Bool
     private let hasDictionaries: Bool
+    private let learnsFromFirstRows: Int
     let reader: TupleReader
     private var encoders: [SymbolEncoder?] = []
 
@@ -25,8 +26,15 @@ public final class TupleLeaves: LeafLayout {
     static let rawBytesMax = 32 * 1024
 
     /// Leaves of at most so many rows.
-    public init(_ name: String, rows: Int, codesTexts: Bool, hasDictionaries: Bool = false) {
+    public init(
+        _ name: String,
+        rows: Int,
+        codesTexts: Bool,
+        hasDictionaries: Bool = false,
+        learnsFromFirstRows: Int = .max
+    ) {
         self.hasDictionaries = hasDictionaries
+        self.learnsFromFirstRows = learnsFromFirstRows
         self.name = name
         rowsMax = rows
         self.codesTexts = codesTexts
@@ -35,7 +43,8 @@ public final class TupleLeaves: LeafLayout {
 
     /// Learns the tables.
     public func prepare(_ data: Dataset) {
-        guard codesTexts, let tables = try? ColumnTables(data) else {
+        guard codesTexts, let tables = try? ColumnTables(data, firstRows: learnsFromFirstRows)
+        else {
             encoders = data.types.map { _ in nil }
             reader.tables = data.types.map { _ in nil }
             return

@@ -109,6 +109,13 @@ private enum LeafLayoutsTool {
                 codesTexts: true,
                 hasDictionaries: true
             ),
+            TupleLeaves(
+                "F, learned from 2,000 rows",
+                rows: 120,
+                codesTexts: true,
+                hasDictionaries: true,
+                learnsFromFirstRows: 2000
+            ),
             ColumnLeaves("E: columns, symbols, 120", rows: 120),
         ]
     }
