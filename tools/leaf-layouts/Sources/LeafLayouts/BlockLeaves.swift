@@ -46,7 +46,7 @@ internal import CLZ4Blocks
         while row < data.count {
             leaf.removeAll(keepingCapacity: true)
             let firstKey = data.keys[row]
-            for _ in 0..<blocks where row < data.count {
+            for _ in 0..<blocks where row < data.count && data.keys[row] - firstKey < 1 << 32 {
                 let first = row
                 var size = 0
                 while row < data.count {

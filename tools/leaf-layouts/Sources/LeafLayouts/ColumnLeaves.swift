@@ -48,7 +48,7 @@ public final class ColumnLeaves: LeafLayout {
         let firstKey = data.keys[range.lowerBound]
         let gaps = range.map { data.keys[$0] - firstKey - UInt64($0 - range.lowerBound) }
         var front = ColumnPlan(.int)
-        front.base = Int64(firstKey)
+        front.base = Int64(bitPattern: firstKey)
         front.width = ColumnPlan.bits(gaps.last ?? 0)
         var parts = [Self.packed(gaps, front.width)]
         for column in columns.types.indices { parts.append(Self.part(&columns, column)) }

@@ -34,7 +34,11 @@ struct DatasetBuilder {
     private var ids: SeededGenerator
     private var nextKey: UInt64 = 1000
 
-    init(_ name: String, _ types: [ColumnType], seed: UInt64) {
+    /// Rows of one entity, or beside those of others, which take IDs in between.
+    private let keyStep: Int
+
+    init(_ name: String, _ types: [ColumnType], seed: UInt64, keyStep: Int = 1) {
+        self.keyStep = keyStep
         data = Dataset(name: name, types: types)
         ids = SeededGenerator(seed: seed ^ 0x6B65_7973)
     }
@@ -92,6 +96,7 @@ struct DatasetBuilder {
         data.keys.append(nextKey)
         // Most IDs follow each other; some rows were deleted.
         nextKey += ids.percent(3) ? UInt64(1 + ids.below(5)) : 1
+        if keyStep > 1 { nextKey += UInt64(ids.below(2 * keyStep - 1)) }
         // Rows of a load, of which some were changed later.
         let load = UInt64(data.ends.count / 5000)
         data.commits.append(ids.percent(3) ? load + 20 + UInt64(ids.below(2000)) : load + 20)

@@ -44,11 +44,13 @@ extension Dataset {
         return builder.finish(filter: 8, above: 2)
     }
 
-    /// Numbers, flags and dates only.
-    public static func numbers(rows: Int, seed: UInt64) -> Dataset {
+    /// Numbers, flags and dates only; with other entities' IDs between the keys if asked for.
+    public static func numbers(rows: Int, isBesideOthers: Bool = false, seed: UInt64) -> Dataset {
         var chance = SeededGenerator(seed: seed)
         let types: [ColumnType] = [.int, .int, .double, .double, .bool, .int, .int]
-        var builder = DatasetBuilder("numbers", types, seed: seed)
+        let name = isBesideOthers ? "numbers beside other entities" : "numbers"
+        let keyStep = isBesideOthers ? 12 : 1
+        var builder = DatasetBuilder(name, types, seed: seed, keyStep: keyStep)
         var time = 7.5e8
         for row in 0..<rows {
             builder.int(Int64(chance.below(1000)))

@@ -6,8 +6,8 @@
 //   bases of 8 bytes
 //   the tuples, then the heap: dictionaries, then for each row its sparse values and texts
 //
-// A key is the first key, plus the number of the row, plus a gap that never falls. A row's heap
-// begins at the base, plus the number of the row times the slope, plus the tuple's number.
+// A key is the base, plus the number of the row times a slope (the scale of its plan), plus the
+// tuple's number. A row's heap begins in the same way. So keys without gaps take no bits.
 
 internal import SymbolTables
 
@@ -24,6 +24,9 @@ public final class TupleLeaves: LeafLayout {
 
     /// A leaf ends behind so many raw bytes, however few rows they are.
     static let rawBytesMax = 32 * 1024
+
+    /// Keys further apart are in different leaves, so that their codes fit.
+    static let keyRangeMax: UInt64 = 1 << 48
 
     /// Leaves of at most so many rows.
     public init(
@@ -73,7 +76,8 @@ public final class TupleLeaves: LeafLayout {
             var end = first + 1
             let start = data.range(first).lowerBound
             while end < data.count, end - first < rowsMax,
-                data.range(end).upperBound - start <= rawBytesMax
+                data.range(end).upperBound - start <= rawBytesMax,
+                data.keys[end] - data.keys[first] < keyRangeMax
             {
                 end += 1
             }
@@ -92,11 +96,11 @@ public final class TupleLeaves: LeafLayout {
             columns.plans[$0].coding == .raw ? [] : columns.codes($0)
         }
         let heap = Heap(columns, codes)
-        let firstKey = data.keys[range.lowerBound]
-        let gaps = range.map { data.keys[$0] - firstKey - UInt64($0 - range.lowerBound) }
+        let keys = KeyCodes(data.keys[range])
         var front = [ColumnPlan](repeating: ColumnPlan(.int), count: 2)
-        front[0].base = Int64(firstKey)
-        front[0].width = ColumnPlan.bits(gaps.last ?? 0)
+        front[0].base = Int64(bitPattern: keys.base)
+        front[0].scale = keys.slope
+        front[0].width = ColumnPlan.bits(keys.codes.max() ?? 0)
         front[1].width = ColumnPlan.bits(heap.codes.max() ?? 0)
 
         // Whole bytes first, so that they begin at whole bytes.
@@ -115,7 +119,7 @@ public final class TupleLeaves: LeafLayout {
                 writer.append(columns.values[place], 64)
                 if columns.types[column] == .uuid { writer.append(columns.seconds[place], 64) }
             }
-            writer.append(gaps[row], front[0].width)
+            writer.append(keys.codes[row], front[0].width)
             writer.append(heap.codes[row], front[1].width)
             for field in fields { writer.append(codes[field.column][row], field.bits) }
             writer.align()
@@ -153,5 +157,24 @@ public final class TupleLeaves: LeafLayout {
 
     static func append(_ word: UInt64, _ count: Int, _ bytes: inout [UInt8]) {
         for index in 0..<count { bytes.append(UInt8(truncatingIfNeeded: word >> (8 * index))) }
+    }
+}
+
+/// The keys of a leaf as distances from a straight line.
+struct KeyCodes {
+    let slope: Int
+    let base: UInt64
+    let codes: [UInt64]
+
+    /// Ascending keys.
+    init(_ keys: ArraySlice<UInt64>) {
+        let first = keys[keys.startIndex]
+        let last = keys[keys.endIndex - 1]
+        let slope = keys.count == 1 ? 1 : min(255, max(1, (last - first) / UInt64(keys.count - 1)))
+        let line = keys.enumerated().map { (Int64($1 - first), Int64(slope) * Int64($0)) }
+        let least = line.map { $0 - $1 }.min() ?? 0
+        self.slope = Int(slope)
+        base = UInt64(bitPattern: Int64(bitPattern: first) + least)
+        codes = line.map { UInt64($0 - $1 - least) }
     }
 }

@@ -57,30 +57,34 @@ internal import SymbolTables
     func find(_ leaf: ByteView, _ front: Front, _ key: UInt64) throws(LeafError) -> Int {
         let plan = PlanWord(try leaf.word(Front.plans))
         let first = UInt64(bitPattern: try plan.base(leaf, front.bases))
-        guard key >= first, front.rows > 0 else { throw .missingKey }
+        let slope = plan.scale
+        // The base may lie below 0, so what counts is the distance.
         let distance = Int(truncatingIfNeeded: key &- first)
+        guard plan.width <= 56, slope > 0 else { throw .damage }
+        guard distance >= 0, front.rows > 0 else { throw .missingKey }
         if plan.width == 0 {
-            guard distance < front.rows else { throw .missingKey }
-            return distance
+            let row = slope == 1 ? distance : distance / slope
+            guard row < front.rows, row &* slope == distance else { throw .missingKey }
+            return row
         }
-        guard plan.width <= 56, distance >= 0 else { throw .damage }
         let position = front.tuples &* 8 &+ plan.bit
         let stride = front.tupleBytes &* 8
-        // Rows of a greater number have greater keys; a row is never behind its distance.
-        var high = min(distance, front.rows &- 1)
-        var low = max(0, distance &- Int(truncatingIfNeeded: ~(UInt64.max &<< UInt64(plan.width))))
+        // The code of a row is at least 0 and at most the mask.
+        let mask = Int(truncatingIfNeeded: ~(UInt64.max &<< UInt64(plan.width)))
+        var high = min(distance / slope, front.rows &- 1)
+        var low = min(high, max(0, distance &- mask) / slope)
         while low < high {
             let middle = (low &+ high &+ 1) &>> 1
-            let gap = try leaf.bits(position &+ middle &* stride, plan.width)
-            if middle &+ Int(truncatingIfNeeded: gap) <= distance {
+            let code = try leaf.bits(position &+ middle &* stride, plan.width)
+            if middle &* slope &+ Int(truncatingIfNeeded: code) <= distance {
                 low = middle
             } else {
                 high = middle &- 1
             }
         }
-        guard low < front.rows else { throw .missingKey }
-        let gap = try leaf.bits(position &+ low &* stride, plan.width)
-        guard low &+ Int(truncatingIfNeeded: gap) == distance else { throw .missingKey }
+        let code = try leaf.bits(position &+ low &* stride, plan.width)
+        let found = low &* slope &+ Int(truncatingIfNeeded: code)
+        guard found == distance else { throw .missingKey }
         return low
     }
 
@@ -264,8 +268,8 @@ extension TupleLeaves {
         let first = UInt64(bitPattern: try keys.base(leaf, front.bases))
         for row in 0..<front.rows {
             let position = (front.tuples &+ row &* front.tupleBytes) &* 8 &+ keys.bit
-            let gap = try leaf.bits(position, keys.width)
-            digest.add(2001, word: first &+ UInt64(row) &+ gap)
+            let code = try leaf.bits(position, keys.width)
+            digest.add(2001, word: first &+ UInt64(row) &* UInt64(keys.scale) &+ code)
             try reader.read(leaf, front, row, &digest)
         }
     }

@@ -46,6 +46,7 @@ private struct Options {
         }
         sets.append(("contacts", { .contacts(rows: rows, seed: seed) }))
         sets.append(("numbers", { .numbers(rows: rows, seed: seed) }))
+        sets.append(("beside", { .numbers(rows: rows, isBesideOthers: true, seed: seed) }))
         sets.append(("wide", { .wide(rows: rows / 2, seed: seed) }))
         sets.append(("prose", { .prose(rows: rows, isLong: false, seed: seed) }))
         sets.append(("long", { .prose(rows: rows / 8, isLong: true, seed: seed) }))

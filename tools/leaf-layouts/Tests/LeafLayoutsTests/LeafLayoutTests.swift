@@ -67,6 +67,7 @@ import Testing
     func layoutsAgree(_ seed: UInt64) throws {
         try Self.compare(.contacts(rows: 700, seed: seed), seed)
         try Self.compare(.numbers(rows: 900, seed: seed), seed)
+        try Self.compare(.numbers(rows: 900, isBesideOthers: true, seed: seed), seed)
         try Self.compare(.wide(rows: 500, seed: seed), seed)
         try Self.compare(.prose(rows: 300, isLong: false, seed: seed), seed)
         try Self.compare(.prose(rows: 60, isLong: true, seed: seed), seed)
@@ -124,6 +125,15 @@ import Testing
         }
     }
 
+    /// A line through small keys and a large one begins below 0.
+    @Test("Keys that are far apart are found") func farKeysAreFound() throws {
+        var data = Dataset.numbers(rows: 240, seed: 51)
+        data.keys = (0..<240).map { $0 < 100 ? $0 + 1 : $0 < 239 ? 1 << 40 + $0 * $0 : 1 << 62 }
+        try Self.compare(data, 51)
+        data.keys = (0..<240).map { 1 << 63 + $0 * 300 }
+        try Self.compare(data, 51)
+    }
+
     @Test("A leaf that is changed gives another sum") func digestsTellValuesApart() throws {
         let data = Self.extremes(400, 11)
         var other = data
@@ -149,8 +159,9 @@ import Testing
         #expect(sums[0][0].count == 400 * (2 + data.types.count))
     }
 
-    @Test("A key that no row has is told") func missingKeysAreTold() throws {
-        let data = Dataset.numbers(rows: 1000, seed: 12)
+    @Test("A key that no row has is told", arguments: [false, true])
+    func missingKeysAreTold(_ isBesideOthers: Bool) throws {
+        let data = Dataset.numbers(rows: 1000, isBesideOthers: isBesideOthers, seed: 12)
         let there = Set(data.keys)
         for layout in Self.layouts() {
             layout.prepare(data)
