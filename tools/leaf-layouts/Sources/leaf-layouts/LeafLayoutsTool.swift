@@ -86,6 +86,16 @@ private enum LeafLayoutsTool {
             }
             print("")
         }
+        if !options.texts.isEmpty && options.only == nil { try printBlocks(options.texts) }
+    }
+
+    /// What symbols and LZ4 make of large pieces of the files.
+    private static func printBlocks(_ paths: [String]) throws {
+        print("## Pieces of files\n\n| bytes | symbols | LZ4 |\n|---|---|---|")
+        for block in TextBlocks.measure(try textBytes(paths: paths)) {
+            print("| \(block.size) | \(hundredths(block.symbols)) | \(hundredths(block.blocks)) |")
+        }
+        print("")
     }
 
     private static func layouts() -> [any LeafLayout] {

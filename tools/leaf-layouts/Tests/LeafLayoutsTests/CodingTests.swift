@@ -79,4 +79,15 @@ import Testing
             #expect(DoubleScale.best([1, double]) == nil, "\(double)")
         }
     }
+
+    @Test("Pieces of a text are measured by size") func piecesAreMeasured() {
+        let text = Array(String(repeating: "the quick brown fox, ", count: 1000).utf8)
+        let found = TextBlocks.measure(text)
+        #expect(found.map(\.size) == [1024, 4096, 16384])
+        // One text again and again: LZ4 gets better with the size, symbols do not.
+        #expect(found[0].blocks > 4 * found[2].blocks)
+        #expect(abs(found[0].symbols - found[2].symbols) < 0.01)
+        #expect(found[0].symbols < 0.25)
+        #expect(TextBlocks.measure(Array("short".utf8)).isEmpty)
+    }
 }

@@ -1,4 +1,5 @@
-// Cities of the world, from a file of tools/varve-gallery or one like it, with alternate names.
+// Rows from files: cities of the world, from a file of tools/varve-gallery or one like it, and
+// paragraphs of texts.
 
 internal import Foundation
 
@@ -48,4 +49,9 @@ extension Dataset {
         }
         return builder.finish(filter: 0, above: 2000)
     }
+}
+
+/// The bytes of text files, one after the other.
+public func textBytes(paths: [String]) throws -> [UInt8] {
+    try paths.flatMap { Array(try String(contentsOfFile: $0, encoding: .utf8).utf8) }
 }
