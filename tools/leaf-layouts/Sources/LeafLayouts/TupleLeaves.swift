@@ -1,10 +1,11 @@
 // Leaves of fixed-width tuples, made. Read in TupleReader.swift.
 //
-//   u16 columns with the commit, u16 bytes of a tuple, u16 rows, u16 bases
+//   u16 columns with the commit, u16 bits of a tuple, u16 rows, u16 bases
 //   u32 slope of the heap, i32 base of the heap
 //   plans of 8 bytes: key, heap, commit, then the columns
 //   bases of 8 bytes
-//   the tuples, then the heap: dictionaries, then for each row its sparse values and texts
+//   the tuples, bit after bit; in whole bytes where a leaf has raw columns
+//   the heap: dictionaries, then for each row its sparse values and texts
 //
 // A key is the base, plus the number of the row times a slope (the scale of its plan), plus the
 // tuple's number. A row's heap begins in the same way. So keys without gaps take no bits.
@@ -111,8 +112,11 @@ public final class TupleLeaves: LeafLayout {
         for index in 0..<2 { Self.place(&front[index], &bit) }
         for column in packed { Self.place(&columns.plans[column], &bit) }
 
+        // With whole bytes in front, the next tuple begins with whole bytes, too.
+        if !raw.isEmpty { bit = (bit + 7) / 8 * 8 }
+        precondition(bit < 65536, "a row that is too wide for the laboratory")
         let fields = packed.map { (column: $0, bits: columns.plans[$0].tupleBits) }
-        var writer = BitWriter(capacity: (bit + 7) / 8 * columns.rows + 8)
+        var writer = BitWriter(capacity: bit * columns.rows / 8 + 8)
         for row in 0..<columns.rows {
             for column in raw {
                 let place = column * columns.rows + row
@@ -122,9 +126,10 @@ public final class TupleLeaves: LeafLayout {
             writer.append(keys.codes[row], front[0].width)
             writer.append(heap.codes[row], front[1].width)
             for field in fields { writer.append(codes[field.column][row], field.bits) }
-            writer.align()
+            if !raw.isEmpty { writer.align() }
         }
-        return Self.join(front + columns.plans, columns.rows, (bit + 7) / 8, writer.bytes, heap)
+        writer.align()
+        return Self.join(front + columns.plans, columns.rows, bit, writer.bytes, heap)
     }
 
     private static func place(_ plan: inout ColumnPlan, _ bit: inout Int) {
@@ -135,7 +140,7 @@ public final class TupleLeaves: LeafLayout {
     private static func join(
         _ plans: [ColumnPlan],
         _ rows: Int,
-        _ tupleBytes: Int,
+        _ tupleBits: Int,
         _ tuples: ArraySlice<UInt8>,
         _ heap: Heap
     ) -> [UInt8] {
@@ -143,7 +148,7 @@ public final class TupleLeaves: LeafLayout {
         let words = plans.map { $0.encoded(&bases) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(8 * (2 + words.count + bases.count) + tuples.count + heap.bytes.count)
-        for number in [plans.count - 2, tupleBytes, rows, bases.count] {
+        for number in [plans.count - 2, tupleBits, rows, bases.count] {
             append(UInt64(number), 2, &bytes)
         }
         append(UInt64(heap.slope), 4, &bytes)

@@ -26,7 +26,7 @@ internal import SymbolTables
     /// The parts of a leaf.
     struct Front {
         let columns: Int
-        let tupleBytes: Int
+        let tupleBits: Int
         let rows: Int
         let bases: Int
         let tuples: Int
@@ -42,12 +42,12 @@ internal import SymbolTables
             let word = try leaf.word(0)
             let second = try leaf.word(8)
             columns = Int(word & 0xFFFF)
-            tupleBytes = Int(word &>> 16 & 0xFFFF)
+            tupleBits = Int(word &>> 16 & 0xFFFF)
             rows = Int(word &>> 32 & 0xFFFF)
             bases = Self.columnPlans &+ 8 &* columns
             tuples = bases &+ 8 &* Int(word &>> 48)
             heapSlope = Int(second & 0xFFFF_FFFF)
-            dictionaries = tuples &+ rows &* tupleBytes
+            dictionaries = tuples &+ (rows &* tupleBits &+ 7) &>> 3
             heap = dictionaries &+ Int(Int32(truncatingIfNeeded: second &>> 32))
         }
     }
@@ -68,7 +68,7 @@ internal import SymbolTables
             return row
         }
         let position = front.tuples &* 8 &+ plan.bit
-        let stride = front.tupleBytes &* 8
+        let stride = front.tupleBits
         // The code of a row is at least 0 and at most the mask.
         let mask = Int(truncatingIfNeeded: ~(UInt64.max &<< UInt64(plan.width)))
         var high = min(distance / slope, front.rows &- 1)
@@ -109,7 +109,7 @@ internal import SymbolTables
         _ row: Int,
         _ sink: inout Sink
     ) throws(LeafError) {
-        let tuple = (front.tuples &+ row &* front.tupleBytes) &* 8
+        let tuple = front.tuples &* 8 &+ row &* front.tupleBits
         var heap = try heap(leaf, front, row, tuple)
         for index in 0..<front.columns {
             let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* index))
@@ -267,7 +267,7 @@ extension TupleLeaves {
         let keys = PlanWord(try leaf.word(TupleReader.Front.plans))
         let first = UInt64(bitPattern: try keys.base(leaf, front.bases))
         for row in 0..<front.rows {
-            let position = (front.tuples &+ row &* front.tupleBytes) &* 8 &+ keys.bit
+            let position = front.tuples &* 8 &+ row &* front.tupleBits &+ keys.bit
             let code = try leaf.bits(position, keys.width)
             digest.add(2001, word: first &+ UInt64(row) &* UInt64(keys.scale) &+ code)
             try reader.read(leaf, front, row, &digest)
@@ -293,7 +293,7 @@ extension TupleLeaves {
         return try leaf.count(
             atLeast: least,
             position: front.tuples &* 8 &+ plan.bit,
-            stride: 8 &* front.tupleBytes,
+            stride: front.tupleBits,
             width: plan.width,
             rows: front.rows
         )
@@ -308,7 +308,7 @@ extension TupleReader {
         _ row: Int,
         _ index: Int
     ) throws(LeafError) -> Int64? {
-        let tuple = (front.tuples &+ row &* front.tupleBytes) &* 8
+        let tuple = front.tuples &* 8 &+ row &* front.tupleBits
         let plan = PlanWord(try leaf.word(Front.columnPlans &+ 8 &* index))
         if plan.coding == UInt64(ColumnCoding.raw.rawValue) {
             return Int64(bitPattern: try leaf.word((tuple &+ plan.bit) &>> 3))
