@@ -86,7 +86,7 @@ void varve_give_free_memory_back(void) {
     malloc_zone_pressure_relief(NULL, 0);
 #elif defined(__GLIBC__)
     malloc_trim(0);
-#elif defined(__ANDROID__) && defined(M_PURGE)
+#elif defined(__ANDROID__) && defined(M_PURGE) && __ANDROID_API__ >= 28
     mallopt(M_PURGE, 0);
 #endif
 }

@@ -43,6 +43,8 @@ public protocol Environment: Sendable {
     func processID() -> Int32
     /// What memory the machine has and has left; nil: not known.
     func memory() -> MachineMemory?
+    /// Whether `memory` is worth asking.
+    var knowsMemory: Bool { get }
     /// Does nothing in production.
     func yield(_ point: YieldPoint)
     /// Whether a step is to be left out: false in production. Tests of tests plant bugs with it
@@ -56,6 +58,9 @@ extension Environment {
 
     /// Not known: tests do not depend on the machine they run on.
     public func memory() -> MachineMemory? { nil }
+
+    /// No.
+    public var knowsMemory: Bool { false }
 
     /// 8 random bytes as a number.
     public func randomNumber() -> UInt64 {
@@ -87,6 +92,8 @@ public struct SystemEnvironment: Environment {
     public func processID() -> Int32 { SystemCalls.processID() }
     /// What the system says.
     public func memory() -> MachineMemory? { .now() }
+    /// Yes.
+    public var knowsMemory: Bool { true }
     /// Nothing.
     public func yield(_ point: YieldPoint) {}
 }

@@ -2,8 +2,9 @@
 //
 // Invariants
 // - Figures are advice: what is not known is nil, and nobody fails for want of it.
-// - A control group's limit counts where it is lower than what the machine has. Files that the
-//   system keeps in memory but does not need are counted as available, as the system itself does.
+// - A control group's limit counts where it is lower than what the machine has, and what is left is
+//   the least share of any level: whichever is full first is what the process meets. Files that the
+//   system keeps in memory are left, as in its own figure for the whole machine.
 
 internal import CVarve
 
@@ -11,13 +12,19 @@ internal import CVarve
 public struct MachineMemory: Hashable, Sendable {
     /// Bytes that this process and its neighbours may use together.
     public var bytes: UInt64
-    /// Bytes that can be had now without swapping; nil where the system does not say.
-    public var availableBytes: UInt64?
+    /// The share of it, 0 to 1, that can be had now without swapping; nil where the system does not
+    /// say.
+    public var leftShare: Double?
 
     /// Figures as given.
-    public init(bytes: UInt64, availableBytes: UInt64?) {
+    public init(bytes: UInt64, leftShare: Double?) {
         self.bytes = bytes
-        self.availableBytes = availableBytes
+        self.leftShare = leftShare
+    }
+
+    fileprivate init(bytes: UInt64, leftBytes: UInt64?) {
+        self.bytes = bytes
+        leftShare = leftBytes.map { bytes == 0 ? 0 : Double(min($0, bytes)) / Double(bytes) }
     }
 
     /// What the system says now; nil: it says nothing. Some small files are read, which takes
@@ -27,8 +34,7 @@ public struct MachineMemory: Hashable, Sendable {
         let bytes = varve_memory_bytes()
         if bytes == 0 { return nil }
         let percent = varve_memory_percent_left()
-        let available = percent < 0 ? nil : bytes / 100 * UInt64(percent)
-        return MachineMemory(bytes: bytes, availableBytes: available)
+        return MachineMemory(bytes: bytes, leftShare: percent < 0 ? nil : Double(percent) / 100)
         #else
         return MachineMemory(reading: SystemCalls.beginning)
         #endif
@@ -46,8 +52,7 @@ public struct MachineMemory: Hashable, Sendable {
         guard let meminfo = text("/proc/meminfo"),
             let total = Self.kilobytes("MemTotal:", in: meminfo)
         else { return nil }
-        bytes = total
-        availableBytes = Self.kilobytes("MemAvailable:", in: meminfo)
+        self.init(bytes: total, leftBytes: Self.kilobytes("MemAvailable:", in: meminfo))
         for group in Self.groups(text("/proc/self/cgroup") ?? "") {
             var path = group.path
             while true {
@@ -61,8 +66,8 @@ public struct MachineMemory: Hashable, Sendable {
 
     private mutating func lower(to limit: MachineMemory) {
         bytes = min(bytes, limit.bytes)
-        guard let left = limit.availableBytes else { return }
-        availableBytes = min(availableBytes ?? left, left)
+        guard let left = limit.leftShare else { return }
+        leftShare = min(leftShare ?? left, left)
     }
 
     private static func kilobytes(_ name: String, in text: String) -> UInt64? {
@@ -88,20 +93,22 @@ public struct MachineMemory: Hashable, Sendable {
 
         /// What a group allows, if it sets a limit.
         func memory(of folder: String, _ text: (String) -> String?) -> MachineMemory? {
-            let (limitName, usedName, idleName) =
+            let (limitName, usedName, prefix) =
                 switch self {
-                case .one: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-                case .two: ("memory.max", "memory.current", "inactive_file")
+                case .one: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+                case .two: ("memory.max", "memory.current", "")
                 }
             // Version 2 says "max" where there is none, version 1 a number beyond any machine's.
             guard let limit = whole(text(folder + "/" + limitName)) else { return nil }
             guard let used = whole(text(folder + "/" + usedName)) else {
-                return MachineMemory(bytes: limit, availableBytes: nil)
+                return MachineMemory(bytes: limit, leftShare: nil)
             }
             let statistics = text(folder + "/memory.stat") ?? ""
-            let idle = min(used, MachineMemory.number(idleName, in: statistics) ?? 0)
-            let busy = used - idle
-            return MachineMemory(bytes: limit, availableBytes: limit - min(limit, busy))
+            var busy = used
+            for name in ["inactive_file", "active_file"] {
+                busy -= min(busy, MachineMemory.number(prefix + name, in: statistics) ?? 0)
+            }
+            return MachineMemory(bytes: limit, leftBytes: limit - min(limit, busy))
         }
 
         private func whole(_ text: String?) -> UInt64? {

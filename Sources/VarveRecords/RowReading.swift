@@ -130,7 +130,7 @@ extension RecordSnapshot {
     /// Rows of a short list are lent one by one while their pages are in memory. Others are
     /// gathered in chunks: a chunk's IDs are sorted, its rows read in one pass that visits each
     /// page once and copies them into one block, and lent in the order of the request. Chunks begin
-    /// small and grow to `chunkBytesMax`.
+    /// small and grow to `chunkBytesMax`. `body` should be short, as that of `withRow`.
     ///
     /// - Complexity: that of `fetchIDs`, and O(rows).
     public func forEachRow(
@@ -139,15 +139,15 @@ extension RecordSnapshot {
     ) throws(RecordError) {
         let ids = try fetchIDs(query)
         let entity = try entity(query.entity)
-        var start = 0
+        // Rows that were lent count with those of the chunk that goes on with them.
+        var (start, lent, goesOn) = (0, 0, true)
+        defer { if lent > 0 { countReads(lent) } }
         if ids.count <= RowChunk.rowsAtFirst {
-            var (lent, goesOn) = (0, true)
             start = try lendInMemory(entity, ids) { place, version, row throws(RecordError) in
                 lent += 1
                 goesOn = try Self.taken(ids[place], version, row, body)
                 return goesOn
             }
-            if lent > 0 { countReads(lent) }
             if !goesOn { return }
         }
         var chunk = RowChunk()
@@ -159,7 +159,8 @@ extension RecordSnapshot {
             } catch {
                 throw .engine(error)
             }
-            countReads(chunk.count)
+            countReads(lent + chunk.count)
+            lent = 0
             for place in 0..<(end - start) {
                 let goesOn = try chunk.withRow(place) { version, row throws(RecordError) in
                     try Self.taken(ids[start + place], version, row, body)
@@ -187,7 +188,8 @@ extension RecordSnapshot {
     /// Lends rows in the order of a short list as long as their pages are in memory: nothing is
     /// sorted, copied or allocated. IDs without a row are left out. Ends when `body` says false,
     /// and in front of the first row whose page has to be read: what is left is for a pass that
-    /// reads each page once.
+    /// reads each page once. That is so from the beginning where the IDs ascend: they need no
+    /// sorting, and neighbours share a descent.
     ///
     /// - Complexity: O(IDs x depth).
     /// - Returns: how many IDs are done.
@@ -197,6 +199,7 @@ extension RecordSnapshot {
         _ body: (Int, CommitNumber, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) -> Int {
         var place = 0
+        if ids.count > 1, !zip(ids, ids.dropFirst()).contains(where: { $0 > $1 }) { return 0 }
         while place < ids.count {
             var goesOn = true
             var failure: RecordError?

@@ -58,9 +58,11 @@ extension Engine {
     /// Gives nodes back where the machine has little memory left: for an engine that reads nothing
     /// just now. Readers look themselves.
     func giveBackIfScarce() {
-        guard nodeBudget.lookAtMemory() else { return }
-        for generation in generations { generation.nodes.shrinkToBudget() }
-        MachineMemory.giveFreedBack()
+        nodeBudget.lookAtMemory()
+        guard nodeBudget.isScarce else { return }
+        // Those of a replaced file first: fewer readers want them.
+        for generation in generations.reversed() { generation.nodes.shrinkToBudget() }
+        if nodeBudget.takeDebt() { MachineMemory.giveFreedBack() }
     }
 
     /// The store file, and those before it that snapshots still read.

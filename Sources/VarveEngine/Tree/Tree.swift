@@ -101,9 +101,13 @@ extension NodeCache {
             if let changed = unsafe pointer.node {
                 unsafe node = changed
             } else {
-                let isHere = unsafe reads || find(pointer.offset) != nil
-                if !isHere { return nil }
-                unsafe node = try borrow(pointer, tree: id, level: level, passes: passes)
+                if let here = unsafe try findFitting(pointer, level: level) {
+                    unsafe node = here
+                } else if reads {
+                    unsafe node = try read(pointer, tree: id, level: level, passes: passes)
+                } else {
+                    return nil
+                }
             }
             let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
             if unsafe view.level == 0 { return unsafe view }

@@ -133,7 +133,7 @@ import VarveTesting
                 limit: count,
                 offset: 100
             )
-            let before = store.statistics.storeReads
+            let before = store.statistics
             var listed: [ObjectID] = []
             try snapshot.forEachRow(of: query) { id, _, layout, row in
                 let text = try? layout.slot(name, in: row).text(in: row)
@@ -142,7 +142,16 @@ import VarveTesting
                 return true
             }
             #expect(try listed == snapshot.fetchIDs(query) && listed.count == count)
-            #expect(store.statistics.storeReads - before == count)
+            #expect(store.statistics.storeReads - before.storeReads == count)
+            let passes = store.statistics.storePasses - before.storePasses
+            #expect(count > 256 || passes == 1, "\(passes) passes, \(count) rows")
+            // What was lent before an error counts, too.
+            #expect(throws: RecordError.self) {
+                try snapshot.forEachRow(of: query) { (_, _, _, _) throws(RecordError) in
+                    throw .invalidRequest("enough")
+                }
+            }
+            #expect(store.statistics.storeReads - before.storeReads > count)
         }
         #expect(began && wentOn, "seed \(seed)")
         try store.close()

@@ -27,6 +27,7 @@ final class NodeBudget: Sendable {
     /// Bytes that came since the last look at the machine's memory was considered.
     private let taken = Atomic<Int>(0)
     private let lastLook = Mutex<UInt64?>(nil)
+    private let owes = Atomic<Bool>(false)
 
     /// So many bytes of nodes come between two questions for the time.
     private static let bytesPerLook = 1 << 20
@@ -39,7 +40,8 @@ final class NodeBudget: Sendable {
         _ environment: any Environment
     ) {
         self.bytesMax = bytesMax
-        self.bytesMin = min(max(0, bytesMin), bytesMax)
+        // Without figures the clock is not asked for either: worlds without chance stay the same.
+        self.bytesMin = environment.knowsMemory ? min(max(0, bytesMin), bytesMax) : bytesMax
         self.scanThreads = scanThreads
         self.environment = environment
         limit = Atomic(bytesMax)
@@ -48,28 +50,36 @@ final class NodeBudget: Sendable {
     /// What may be used now: `bytesMax`, or `bytesMin` while memory is scarce.
     var bytesNow: Int { limit.load(ordering: .relaxed) }
 
+    /// Whether memory was scarce at the last look.
+    var isScarce: Bool { bytesNow < bytesMax }
+
     /// Looks at the machine's memory, at most once a second and only while there is something to
     /// give back. Less than a sixteenth of it left is scarce, until an eighth is left again.
-    ///
-    /// - Returns: whether there is more in use now than may be.
-    @discardableResult
-    func lookAtMemory() -> Bool {
-        guard bytesMin < bytesMax, usedBytes > bytesMin || bytesNow < bytesMax else { return false }
+    func lookAtMemory() {
+        guard bytesMin < bytesMax, usedBytes > bytesMin || isScarce else { return }
         let now = environment.monotonicNanoseconds()
         let isDue = lastLook.withLock { last in
             let isDue = last.map { now - min(now, $0) >= Self.nanosecondsPerLook } ?? true
             if isDue { last = now }
             return isDue
         }
-        guard isDue, let memory = environment.memory(), let left = memory.availableBytes else {
-            return isExceeded
-        }
-        if left < memory.bytes / 16 {
-            limit.store(bytesMin, ordering: .relaxed)
-        } else if left >= memory.bytes / 8 {
+        guard isDue, let left = environment.memory()?.leftShare else { return }
+        if left < 1.0 / 16 {
+            if limit.exchange(bytesMin, ordering: .relaxed) != bytesMin {
+                owes.store(true, ordering: .relaxed)
+            }
+        } else if left >= 1.0 / 8 {
             limit.store(bytesMax, ordering: .relaxed)
         }
-        return isExceeded
+    }
+
+    /// True once after memory became scarce, when what had to go was freed: the allocator has it
+    /// then, and not the system.
+    func takeDebt() -> Bool {
+        guard owes.load(ordering: .relaxed), !isExceeded, limboBytes < Self.bytesPerLook else {
+            return false
+        }
+        return owes.exchange(false, ordering: .relaxed)
     }
 
     /// Whether enough came since the last time to look at the machine's memory again.

@@ -133,15 +133,22 @@ internal import VarveIO
         level: Int,
         passes: Bool = false
     ) throws(EngineError) -> Node {
-        if let node = unsafe find(pointer.offset) {
-            // The table is keyed by place alone: a page reached as another node is damage.
-            let fits = unsafe node._withUnsafeGuaranteedRef {
-                unsafe $0.level == level && $0.rows == pointer.rows
-            }
-            if fits { return unsafe node }
-            throw unsafe Self.unfit(pointer)
-        }
+        if let node = unsafe try findFitting(pointer, level: level) { return unsafe node }
         return unsafe try read(pointer, tree: tree, level: level, passes: passes)
+    }
+
+    /// The node of a page with `rows` entries below it, if it is in memory. Inside an operation
+    /// only.
+    /// - Throws: `damaged` when the page is not what its parent says.
+    @inline(__always)
+    func findFitting(_ pointer: NodePointer, level: Int) throws(EngineError) -> Node? {
+        guard let node = unsafe find(pointer.offset) else { return nil }
+        // The table is keyed by place alone: a page reached as another node is damage.
+        let fits = unsafe node._withUnsafeGuaranteedRef {
+            unsafe $0.level == level && $0.rows == pointer.rows
+        }
+        if fits { return unsafe node }
+        throw unsafe Self.unfit(pointer)
     }
 
     /// As `borrow`, with a reference.
@@ -157,8 +164,9 @@ internal import VarveIO
         }
     }
 
+    /// A page that is not in memory. Inside an operation only.
     @inline(never)
-    private func read(
+    func read(
         _ pointer: NodePointer,
         tree: TreeID,
         level: Int,
@@ -249,6 +257,7 @@ internal import VarveIO
         }
         // Outside the lock: freeing takes time.
         Self.free(dead)
+        if budget.takeDebt() { MachineMemory.giveFreedBack() }
         if evicted > 0 { counters.nodeEvictions.add(UInt64(evicted), ordering: .relaxed) }
         return unsafe kept
     }
@@ -289,10 +298,10 @@ internal import VarveIO
         return evicted
     }
 
-    /// Gives back what is more than may be used now.
+    /// Gives back what is more than may be used now, and what no reader needs any more.
     func shrinkToBudget() {
         let (evicted, dead) = cache.withLock { cache in
-            (evictToBudget(&cache), reclaim(&cache))
+            (evictToBudget(&cache), reclaim(&cache, waits: false))
         }
         Self.free(dead)
         if evicted > 0 { counters.nodeEvictions.add(UInt64(evicted), ordering: .relaxed) }
@@ -305,7 +314,7 @@ internal import VarveIO
             where unsafe cache.table.node(at: entry) != nil {
                 evict(entry, &cache)
             }
-            return reclaim(&cache)
+            return reclaim(&cache, waits: false)
         }
         Self.free(dead)
         if Invariants.areChecked { check() }
@@ -340,12 +349,15 @@ internal import VarveIO
     }
 
     /// What no reader can see any more.
-    private func reclaim(_ cache: inout Cache) -> [Limbo.Thing] {
+    /// - Parameter waits: whether a look at the readers has to be worth it. While memory is scarce
+    ///   it is from the first 256 KiB on.
+    private func reclaim(_ cache: inout Cache, waits: Bool = true) -> [Limbo.Thing] {
         let (count, bytes) = (cache.limbo.things.count, cache.limbo.bytes)
         let isDue =
-            count >= cache.limbo.patience.count
+            !waits || count >= cache.limbo.patience.count
             || bytes >= cache.limbo.patience.bytes
-        guard isDue else { return [] }
+            || budget.isScarce && bytes >= Limbo.stepBytes
+        guard isDue, count > 0 else { return [] }
         let oldest = epochs.oldest()
         var dead: [Limbo.Thing] = []
         for waiting in cache.limbo.things {

@@ -24,9 +24,11 @@ private final class SetMachine: Environment {
     func memory() -> MachineMemory? {
         state.withLock { state in
             state.looks += 1
-            return MachineMemory(bytes: 1 << 30, availableBytes: state.left)
+            let share = state.left.map { Double($0) / Double(1 << 30) }
+            return MachineMemory(bytes: 1 << 30, leftShare: share)
         }
     }
+    var knowsMemory: Bool { true }
     func monotonicNanoseconds() -> UInt64 { state.withLock { $0.seconds * 1_000_000_000 } }
     func randomBytes(_ count: Int) -> [UInt8] { system.randomBytes(count) }
     func wallClockMicroseconds() -> Int64 { system.wallClockMicroseconds() }
@@ -80,6 +82,7 @@ private final class SetMachine: Environment {
         machine.wait(seconds: 1)
         engine.giveBackIfScarce()
         #expect(bytes(engine) <= least)
+        #expect(engine.statistics.nodeLimboBytes == 0, "what was evicted is freed")
         #expect(try engine.contents() == rows)
         #expect(bytes(engine) <= least, "reads stay within what may be used now")
 
@@ -113,6 +116,9 @@ private final class SetMachine: Environment {
         #expect(machine.looks == looks + 1)
         #expect(try engine.contents() == rows)
         #expect(bytes(engine) <= least)
+        #expect(engine.statistics.nodeLimboBytes < 1 << 20)
+        engine.giveBackIfScarce()
+        #expect(engine.statistics.nodeLimboBytes == 0)
         try engine.close()
     }
 
@@ -139,7 +145,7 @@ private final class SetMachine: Environment {
     @Test func theUsualSizeFollowsTheMachine() {
         func usual(_ bytes: UInt64?) -> Int {
             EngineOptions.usualNodeCacheBytes(
-                bytes.map { MachineMemory(bytes: $0, availableBytes: nil) }
+                bytes.map { MachineMemory(bytes: $0, leftShare: nil) }
             )
         }
         #expect(usual(nil) == 16 << 20)

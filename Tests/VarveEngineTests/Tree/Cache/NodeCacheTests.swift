@@ -85,6 +85,39 @@ import VarveTesting
         #expect(engine.statistics.nodeLimboBytes < 1 << 20)
     }
 
+    /// Each page on the way is looked up once, whether or not the file may be read.
+    @Test func aRowInMemoryVisitsEachPageOnce() throws {
+        let directory = MemoryDirectory()
+        let made = try Engine.openTest(directory) { $0.nodeWeightMax = 512 }
+        let first = made.allocateObjectIDs(600).rawValue
+        _ = try made.write { transaction in
+            for object in first..<(first + 600) {
+                try transaction.insert(entity, ObjectID(object), row: row(1, "row \(object)"))
+            }
+        }
+        try made.close()
+        let engine = try Engine.openTest(directory) { $0.nodeWeightMax = 512 }
+        let snapshot = engine.snapshot()
+        let object = ObjectID(first + 300)
+        func visits(_ body: () throws -> Void) throws -> UInt64 {
+            let before = engine.statistics
+            try body()
+            let after = engine.statistics
+            #expect(after.nodeMisses == before.nodeMisses)
+            return after.nodeHits - before.nodeHits
+        }
+        var found: [Bool?] = [try snapshot.withRow(TestDelegate.rows, object) { _, _ in }]
+        let reading = try visits {
+            found.append(try snapshot.withRow(TestDelegate.rows, object) { _, _ in })
+        }
+        let inMemory = try visits {
+            found.append(try snapshot.withRowInMemory(TestDelegate.rows, object) { _, _ in })
+        }
+        #expect(found == [true, true, true])
+        #expect(reading > 1 && inMemory == reading)
+        try engine.close()
+    }
+
     private func changeOneSeventh(_ engine: Engine, _ first: UInt64, _ count: UInt64) throws {
         _ = try engine.write { transaction in
             let number = transaction.number.rawValue
