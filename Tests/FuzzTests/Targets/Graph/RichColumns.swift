@@ -13,6 +13,8 @@ struct RichColumns: Equatable {
         (self.values, self.bare, parts) = (values, bare, values.parts)
     }
 
+    /// The attributes that have one column. Setters of composites leave fields that are the same.
+    static let single: Set<String> = ["words", "scores", "look", "price", "stay", "pause"]
     private static let fieldNames = Set(Spot().parts.keys)
 
     /// Each column as a text, by its name.

@@ -26,8 +26,11 @@ final class RichEditor {
     func shown(_ number: Int) -> RichColumns { edits[number]?.values ?? base[number] }
 
     /// An object was set to these.
-    func set(_ number: Int, to values: RichValues) {
+    /// - Parameter columns: those that were set, maybe to what they had. What the commit has is no
+    ///   edit then.
+    func set(_ number: Int, to values: RichValues, _ columns: Set<String>) {
         lay(number, shown(number).edited(to: values))
+        setAgain(number, columns)
     }
 
     /// An object has these columns now. What is set to what the commit has is no edit.
@@ -39,12 +42,10 @@ final class RichEditor {
         edits[number] = names.isEmpty ? nil : (names, values)
     }
 
-    /// Each value of an object was set once more. Those with one column look at the commit.
-    func setAgain(_ number: Int) {
+    /// Columns were set to what they had, which is no edit where the commit has it, too.
+    func setAgain(_ number: Int, _ columns: Set<String> = RichColumns.single) {
         guard let known = edits[number] else { return }
-        let other = base[number].changes(to: known.values)
-        let names = known.names.filter { other.contains($0) || $0.contains(".") || $0 == "trip" }
-        edits[number] = names.isEmpty ? nil : (names, known.values)
+        uncover(number, columns.subtracting(base[number].changes(to: known.values)))
     }
 
     /// Columns have no edit any more, and show what the commit has.

@@ -92,7 +92,8 @@ final class RichWorld: FuzzedWorld {
         case 22: try revertObject(editor, number, place, &random)
         default: try revertCommit(editor, place, &random)
         }
-        for editor in editors { try compare(editor) }
+        // What is derived is dear to look at.
+        for editor in editors { try compare(editor, looksAtDerived: step % 2 == 0) }
     }
 
     func finish() throws {
@@ -121,11 +122,13 @@ final class RichWorld: FuzzedWorld {
             }
             object.scores = before.scores
             guard editor.context.refusedEdits.isEmpty else { throw fail("a refusal stayed") }
+            editor.setAgain(number, ["scores"])
             script.append("\(place): #\(number).scores = NaN is refused")
             return
         }
-        script.append("\(place): #\(number).\(object.changeRich(&random))")
-        editor.set(number, to: RichValues(object))
+        let (text, columns) = object.changeRich(&random)
+        script.append("\(place): #\(number).\(text)")
+        editor.set(number, to: RichValues(object), columns)
     }
 
     /// Edits that are none: each value once more, or a transaction that throws.
@@ -159,8 +162,9 @@ final class RichWorld: FuzzedWorld {
         _ number: Int,
         _ random: inout SeededRandom
     ) {
-        script.append("   #\(number).\(object.changeRich(&random))")
-        editor.set(number, to: RichValues(object))
+        let (text, columns) = object.changeRich(&random)
+        script.append("   #\(number).\(text)")
+        editor.set(number, to: RichValues(object), columns)
     }
 
     private func batch(_ editor: RichEditor, _ place: Int, _ random: inout SeededRandom) throws {
@@ -265,11 +269,12 @@ final class RichWorld: FuzzedWorld {
 
     // MARK: Checks
 
-    func compare(_ editor: RichEditor) throws {
+    func compare(_ editor: RichEditor, looksAtDerived: Bool = true) throws {
         for number in ids.indices {
             let object = try object(number, editor)
             let expected = editor.shown(number).parts
             try expect(RichValues(object).parts, expected, "#\(number)")
+            guard looksAtDerived else { continue }
             try expect(object.snapshot().placeLabel, object.placeLabel, "#\(number).placeLabel")
         }
         let has = editor.context.hasChanges
