@@ -53,8 +53,8 @@ final class WorkerPool {
     /// Runs `body` on a thread of the pool and waits for it without holding up a thread.
     ///
     /// A body that has begun runs to its end, also when the task is cancelled.
-    /// - Parameter isCancellable: whether a cancelled task takes back a body that has not begun, and
-    ///   throws `CancellationError` at once. What must happen, as a close, is not.
+    /// - Parameter isCancellable: whether a cancelled task takes back a body that has not begun,
+    ///   and throws `CancellationError` at once. What must happen, as a close, is not.
     ///
     /// `@concurrent`, and the only place that makes a continuation: in a function that runs on its
     /// caller's actor the optimiser of Swift 6.3.1 leaves out the way back to that actor behind a
