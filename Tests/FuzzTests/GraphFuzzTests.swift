@@ -119,6 +119,25 @@ import VarveTesting
         try GraphFuzz.run(seed: 600_818)
     }
 
+    /// Composites have bugs of their own; these are found by their runs, too.
+    @Test(
+        "Planted bugs of the past and of branches are found among rich values",
+        arguments: [.pastMovesOn, .branchForgetsValues] as [PlantedObjectBug]
+    )
+    func plantedBugsAreFoundAmongRichValues(_ bug: PlantedObjectBug) {
+        for seed in UInt64(1)...500 {
+            let (options, observes) = settings(seed, [bug])
+            let found = GraphFuzz.finding(
+                RichWorld.self,
+                seed: seed,
+                options: options,
+                observes: observes
+            )
+            if found != nil { return }
+        }
+        Issue.record("\(bug) passes 500 runs")
+    }
+
     /// What this fuzzer is good for: each of these bugs is found within CI's runs.
     @Test(
         "Planted bugs are found",

@@ -204,6 +204,25 @@ private enum Route: VersionedSchema {
         #expect(!other.hasChanges)
     }
 
+    /// Its label stayed an edit: the context had changes, and met what others changed next.
+    @Test func whatOthersSavedAsWellLeavesNoDerivedEdit() throws {
+        let stop = Stop(in: context)
+        try context.save()
+        context.undoLimit = 3
+        stop.here.city = "A"
+        let other = container.newContext()
+        let same = try #require(try other.existingObject(with: stop.id))
+        same.here.city = "A"
+        try other.save()
+        context.advance()
+        #expect(try context.undo().map(\.property) == ["here.city"])
+        #expect(stop.here.city == "A" && !context.hasChanges && !stop.isUpdated)
+        same.name = "later"
+        try other.save()
+        try context.save()
+        #expect(stop.name == "later")
+    }
+
     @Test func aProperValueForgetsTheRefusedOne() throws {
         let stop = Stop(in: context)
         try context.save()

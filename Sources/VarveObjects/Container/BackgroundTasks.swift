@@ -15,14 +15,17 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - author: named in the task's commits.
     ///   - body: synchronous; may save any number of times.
-    /// - Throws: what `body` throws; `CancellationError` if cancelled before the start.
+    /// - Throws: what `body` throws; `CancellationError` if cancelled before the start, at once: it
+    ///   waits for no task that runs before it.
     public func performBackgroundTask<Result: Sendable>(
         author: String = "",
         _ body: @escaping @Sendable (ManagedObjectContext) throws -> Result
     ) async throws -> Result {
         let flag = CancellationFlag()
         return try await withTaskCancellationHandler {
-            try await workers.run { [self] in try runBackgroundTask(author, flag, body) }
+            try await workers.run(isCancellable: true) { [self] in
+                try runBackgroundTask(author, flag, body)
+            }
         } onCancel: {
             flag.cancel()
         }

@@ -192,7 +192,7 @@ extension ManagedObjectContext {
     }
 
     /// Whether the row has that value, byte for byte.
-    private func isStored(
+    func isStored(
         _ value: StoredValue,
         of object: any ManagedObject,
         slot: Int

@@ -126,6 +126,12 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case nilKeepsTheFields
     case fieldsComparedWithTheRow
     case compositesLackFields
+    case revertForgetsFields
+    case derivedIsReverted
+    case versionsForgetTheOld
+    case historyForgetsTheOld
+    case undoForgetsOthers
+    case branchForgetsOthers
     case contextsKeepThemselves
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
@@ -143,7 +149,9 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     ]
     /// Those that the fuzzer of composites, codecs and lists finds.
     package static let ofValues: [PlantedObjectBug] = [
-        .nilKeepsTheFields, .fieldsComparedWithTheRow, .compositesLackFields,
+        .nilKeepsTheFields, .fieldsComparedWithTheRow, .compositesLackFields, .revertForgetsFields,
+        .derivedIsReverted, .versionsForgetTheOld, .historyForgetsTheOld, .undoForgetsOthers,
+        .branchForgetsOthers,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

@@ -4,6 +4,7 @@
 // - A relationship is in it from each end whose value changed: of columns the rows say so, of links
 //   their own rows do, which are looked up on the side that has them.
 // - A reference to an object that the commit does not have is none.
+// - What is derived is not in it: it follows the rest, also the part that others changed since.
 
 import VarveBase
 import VarveEngine
@@ -94,7 +95,8 @@ struct CommitDelta {
         let isWhole = (old == nil) != (new == nil)
         guard old != nil || new != nil else { return }
         var values: [GraphDelta.Value] = []
-        for (slot, property) in model.properties.enumerated() where property.column != nil {
+        for (slot, property) in model.properties.enumerated()
+        where context.isLaid(property) {
             let was = old?[slot] ?? .null
             var now = new?[slot] ?? .null
             // A deleted object leads to what it led to at last.
@@ -170,6 +172,14 @@ struct CommitDelta {
 }
 
 extension ManagedObjectContext {
+    /// Whether a delta between commits says what a property becomes.
+    fileprivate func isLaid(_ property: PropertyModel) -> Bool {
+        if has(.revertForgetsFields), let member = property.member, member.fill == nil {
+            return false
+        }
+        return property.column != nil && (property.derive == nil || has(.derivedIsReverted))
+    }
+
     /// The attributes and to-one relationships of an object at a commit, by slot, without
     /// references to what that commit does not have; nil: it does not have the object.
     func columns(
@@ -209,7 +219,7 @@ extension ManagedObjectContext {
         let object = object(id, model)
         var delta = GraphDelta()
         var values: [GraphDelta.Value] = []
-        for (slot, property) in model.properties.enumerated() where property.column != nil {
+        for (slot, property) in model.properties.enumerated() where isLaid(property) {
             var now = StoredValue.null
             if isHere, let value = value(of: object, slot: slot), leads(value, model, slot) {
                 now = value

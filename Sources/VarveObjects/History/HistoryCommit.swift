@@ -118,6 +118,7 @@ public struct HistoryCommit: Sendable {
     ) throws -> [TypedObjectID<Entity>: RowSnapshot<Entity>] {
         var first = number
         if case .together(let since) = known { first = since }
+        if container.has(.historyForgetsTheOld) { first = first.next }
         let before = first.rawValue - min(1, first.rawValue)
         return try container.values(of: ids, at: CommitNumber(before))
     }

@@ -98,7 +98,7 @@ extension PersistentContainer {
         _ older: RowSnapshot<Entity>??,
         _ model: EntityModel
     ) -> ObjectVersion<Entity> {
-        let previous = older ?? nil
+        let previous = has(.versionsForgetTheOld) ? values : older ?? nil
         // A new object has no version before it, like the oldest one that is left.
         let isOldest = older == nil && version.isOldest
         let change: CommitNotice.Change? =

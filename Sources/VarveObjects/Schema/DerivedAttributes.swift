@@ -157,7 +157,13 @@ extension ManagedObjectContext {
         if model.derived.isEmpty || object.storage.state.contains(.invalid) { return }
         let values = model.derivedValues { object.looseValue($0) }
         for (slot, value) in values {
-            if object.storage.edits?.values[slot]?.isSame(as: value) == true { continue }
+            // What others saved as well is no edit any more: it would stay behind those that it is
+            // derived of.
+            if let edit = object.storage.edits?.values[slot], edit.isSame(as: value),
+                try !isStored(value, of: object, slot: slot)
+            {
+                continue
+            }
             try setEdit(value, of: object, slot: slot)
         }
     }

@@ -100,7 +100,8 @@ extension ManagedObjectContext {
         let deleted = Set(delta.items.filter { !$0.exists }.map(\.id))
         try validate(edited(by: delta), judgesCounts: false) { deleted.contains($0) }
         // 4. decide: what meets edits of the parent.
-        let plan = parent.plan(delta, to: .after, overwrites: policy.kind == .branchWins)
+        let overwrites = policy.kind == .branchWins || has(.branchForgetsOthers)
+        let plan = parent.plan(delta, to: .after, overwrites: overwrites)
         let conflicts = state.unplaced.filter { !delta.decides($0) } + plan.conflicts
         if policy.kind == .error, !conflicts.isEmpty { throw parent.conflict(conflicts, self) }
         // 5. lay: as one step of the parent.

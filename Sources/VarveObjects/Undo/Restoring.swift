@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         of object: any ManagedObject,
         _ plan: DeltaPlan
     ) -> StoredValue? {
-        guard plan.uncovers, value.wasStored, !object.isInserted,
+        guard plan.uncovers, value.wasStored, !object.isInserted, !has(.undoForgetsOthers),
             let row = try? storedValue(of: object, slot: value.slot),
             !row.isSame(as: value.before)
         else { return nil }

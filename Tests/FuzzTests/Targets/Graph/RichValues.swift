@@ -191,41 +191,42 @@ extension Alpha {
         "\(row[columns.home].city) \(row[columns.trip]?.zip ?? -1)"
     }
 
-    /// Another value for one attribute, or one field of one; what it was, to be read.
-    func changeRich(_ random: inout SeededRandom) -> String {
+    /// Another value for one attribute, or one field of one; what it was, to be read, and which
+    /// columns were set as a whole.
+    func changeRich(_ random: inout SeededRandom) -> (text: String, columns: Set<String>) {
         switch random.next() % 12 {
         case 0...1:
             home.change(&random)
-            return "home = \(home)"
+            return ("home = \(home)", [])
         case 2:
             home = .random(&random)
-            return "home = \(home)"
+            return ("home = \(home)", [])
         case 3:
             trip = nil
-            return "trip = nil"
+            return ("trip = nil", [])
         case 4:
             trip = .random(&random)
-            return "trip = \(String(describing: trip))"
+            return ("trip = \(String(describing: trip))", [])
         case 5...6:
             trip?.change(&random)
-            return "a field of trip = \(String(describing: trip))"
+            return ("a field of trip = \(String(describing: trip))", [])
         case 7:
             words = RichValues.words(&random)
-            return "words = \(words)"
+            return ("words = \(words)", ["words"])
         case 8:
             scores = random.next() % 3 == 0 ? nil : RichValues.numbers(&random)
-            return "scores = \(String(describing: scores))"
+            return ("scores = \(String(describing: scores))", ["scores"])
         case 9:
             look = Look(name: ["light", "dark"][Int(random.next() % 2)])
             look.sizes = RichValues.numbers(&random)
-            return "look = \(look)"
+            return ("look = \(look)", ["look"])
         case 10:
             price.cents = [0, 7, .min, .max][Int(random.next() % 4)]
-            return "price = \(price)"
+            return ("price = \(price)", ["price"])
         default:
             stay = .seconds(Int64(random.next() % 3))
             pause = random.next() % 3 == 0 ? nil : .seconds(Int64(random.next() % 3))
-            return "stay = \(stay), pause = \(String(describing: pause))"
+            return ("stay = \(stay), pause = \(String(describing: pause))", ["stay", "pause"])
         }
     }
 

@@ -1,7 +1,7 @@
 // Runs of objects with composites, codecs and lists in several contexts.
 //
-// Every column is a value of its own: what a context shows is, column by column, what it set
-// itself, else what the newest commit that it has seen has. A save keeps both.
+// The model keeps what the store held after each commit. A save keeps the columns that a context
+// set itself and, of the others, what the newest commit has.
 
 import VarveInspection
 import VarveObjects
@@ -9,40 +9,21 @@ import VarveTesting
 
 /// One run of several contexts, each with edits of rich attributes only.
 final class RichWorld: FuzzedWorld {
-    private final class Editor {
-        let context: ManagedObjectContext
-        var base: [RichColumns]
-        var commit: Int
-        /// By object: which columns it set, and what it shows.
-        var edits: [Int: (names: Set<String>, values: RichColumns)] = [:]
-        init(_ context: ManagedObjectContext, _ base: [RichColumns], _ commit: Int) {
-            (self.context, self.base, self.commit) = (context, base, commit)
-        }
-        /// Whether it moved on under edits of an optional composite: until they are saved, requests
-        /// find fields that nobody set as they are kept, and not at their defaults.
-        var hasFragments = false
-        func shown(_ number: Int) -> RichColumns { edits[number]?.values ?? base[number] }
-        /// An object shows these now. What is set to what the commit has is no edit.
-        func set(_ number: Int, _ values: RichColumns) {
-            let changed = shown(number).changes(to: values)
-            let other = base[number].changes(to: values)
-            let names = (edits[number]?.names ?? []).subtracting(changed)
-                .union(changed.intersection(other))
-            edits[number] = names.isEmpty ? nil : (names, values)
-        }
-    }
-
     private let disk = SimulatedDisk()
     private let options: ContainerOptions
     private(set) var container: PersistentContainer
-    private var editors: [Editor] = []
-    private var ids: [Alpha.ID] = []
+    private(set) var editors: [RichEditor] = []
+    private(set) var ids: [Alpha.ID] = []
     private var newest: [RichColumns] = []
+    /// What the store held after each commit.
+    private(set) var copies: [CommitNumber: [RichColumns]] = [:]
+    /// The objects that a commit may have written as they were.
+    private(set) var touched: [CommitNumber: Set<Int>] = [:]
     /// The commits that last changed an object, and that last wrote it, maybe as it was.
-    private var versions: [Int: Int] = [:]
-    private var written: [Int: Int] = [:]
-    private var commit = 0
-    private(set) var script: [String] = []
+    private var versions: [Int: CommitNumber] = [:]
+    private var written: [Int: CommitNumber] = [:]
+    private var commit = CommitNumber(0)
+    var script: [String] = []
 
     required init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws {
         self.options = options
@@ -53,8 +34,9 @@ final class RichWorld: FuzzedWorld {
         )
         let context = container.newContext()
         for _ in 0..<(1 + setup % 4) { ids.append(Alpha(in: context).id) }
-        try context.save()
+        commit = try context.save().commit ?? commit
         newest = ids.map { _ in RichColumns(RichValues()) }
+        copies[commit] = newest
         try addEditors(2)
     }
 
@@ -63,7 +45,7 @@ final class RichWorld: FuzzedWorld {
             let context = container.newContext()
             _ = try context.count(Alpha.all)
             context.undoLimit = 20
-            editors.append(Editor(context, newest, commit))
+            editors.append(RichEditor(context, newest, commit))
         }
     }
 
@@ -72,9 +54,9 @@ final class RichWorld: FuzzedWorld {
         try? container.closeNow(discardingEdits: true)
     }
 
-    private func fail(_ what: String) -> Violation { Violation(what) }
+    func fail(_ what: String) -> Violation { Violation(what) }
 
-    private func object(_ number: Int, _ editor: Editor) throws -> Alpha {
+    func object(_ number: Int, _ editor: RichEditor) throws -> Alpha {
         guard let object = try editor.context.existingObject(with: ids[number]) else {
             throw fail("#\(number) is not there")
         }
@@ -88,25 +70,30 @@ final class RichWorld: FuzzedWorld {
         let place = Int(random.next() % UInt64(editors.count))
         let editor = editors[place]
         let number = Int(random.next() % UInt64(ids.count))
-        switch random.next() % 20 {
+        switch random.next() % 24 {
         case 0...7: try edit(editor, number, place, &random)
-        case 8: try setAgain(editor, number, place)
+        case 8: try setAgain(editor, number, place, &random)
         case 9...10: try save(editor, place, &random)
         case 11:
             script.append("\(place): advance")
             editor.context.advance()
-            try moved(editor)
+            moved(editor)
         case 12:
             script.append("\(place): rollback")
             editor.context.rollback()
             editor.edits = [:]
         case 13...14: try undo(editor, number, place, &random)
-        case 15: try branch(editor, number, place, &random)
+        case 15: try branch(editor, "\(place)", &random)
         case 16: try batch(editor, place, &random)
-        case 17...18: try ask(editor, place, &random)
-        default: try reopen(&random)
+        case 17...18: try ask(editor, "\(place)", &random)
+        case 19: try reopen(&random)
+        case 20: try lookBack(&random)
+        case 21: try tellHistory(number, &random)
+        case 22: try revertObject(editor, number, place, &random)
+        default: try revertCommit(editor, place, &random)
         }
-        for editor in editors { try compare(editor) }
+        // What is derived is dear to look at.
+        for editor in editors { try compare(editor, looksAtDerived: step % 2 == 0) }
     }
 
     func finish() throws {
@@ -120,7 +107,7 @@ final class RichWorld: FuzzedWorld {
     }
 
     private func edit(
-        _ editor: Editor,
+        _ editor: RichEditor,
         _ number: Int,
         _ place: Int,
         _ random: inout SeededRandom
@@ -135,64 +122,52 @@ final class RichWorld: FuzzedWorld {
             }
             object.scores = before.scores
             guard editor.context.refusedEdits.isEmpty else { throw fail("a refusal stayed") }
+            editor.setAgain(number, ["scores"])
             script.append("\(place): #\(number).scores = NaN is refused")
             return
         }
-        script.append("\(place): #\(number).\(object.changeRich(&random))")
-        editor.set(number, RichColumns(RichValues(object)))
+        let (text, columns) = object.changeRich(&random)
+        script.append("\(place): #\(number).\(text)")
+        editor.set(number, to: RichValues(object), columns)
     }
 
-    private func setAgain(_ editor: Editor, _ number: Int, _ place: Int) throws {
-        script.append("\(place): all of #\(number) once more")
-        try object(number, editor).setRichAgain()
-    }
-
-    private func undo(
-        _ editor: Editor,
+    /// Edits that are none: each value once more, or a transaction that throws.
+    private func setAgain(
+        _ editor: RichEditor,
         _ number: Int,
         _ place: Int,
         _ random: inout SeededRandom
     ) throws {
         let object = try object(number, editor)
-        editor.context.processPendingChanges()
-        let before = RichValues(object)
-        let steps = 1 + Int(random.next() % 3)
-        editor.context.withUndoGroup("edits") {
-            for _ in 0..<steps { _ = object.changeRich(&random) }
+        if random.next() % 2 == 0 {
+            script.append("\(place): all of #\(number) once more")
+            object.setRichAgain()
+            return editor.setAgain(number)
         }
-        let after = RichValues(object)
-        script.append("\(place): \(steps) edits of #\(number), undone, redone")
-        if RichColumns(before) == RichColumns(after) { return }
-        guard try editor.context.undo().isEmpty else { throw fail("an undo met others") }
-        try expect(RichValues(object).parts, before.parts, "#\(number) undone")
-        if random.next() % 2 == 0 { return }
-        guard try editor.context.redo().isEmpty else { throw fail("a redo met others") }
-        try expect(RichValues(object).parts, after.parts, "#\(number) redone")
-        editor.set(number, RichColumns(after))
+        let before = editor.shown(number)
+        let violation = fail("thrown")
+        do {
+            try editor.context.transaction {
+                for _ in 0..<(1 + random.next() % 3) { change(object, editor, number, &random) }
+                throw violation
+            }
+        } catch { script.append("\(place): a transaction throws") }
+        editor.lay(number, before)
     }
 
-    private func branch(
-        _ editor: Editor,
+    /// Another value for one attribute.
+    func change(
+        _ object: Alpha,
+        _ editor: RichEditor,
         _ number: Int,
-        _ place: Int,
         _ random: inout SeededRandom
-    ) throws {
-        let object = try object(number, editor)
-        let branch = try editor.context.branch()
-        guard let same = try branch.existingObject(with: ids[number]) else {
-            throw fail("#\(number) is not in a branch")
-        }
-        let before = RichValues(object)
-        try expect(RichValues(same).parts, before.parts, "#\(number) in a branch")
-        script.append("\(place): branch: #\(number).\(same.changeRich(&random))")
-        let after = RichValues(same)
-        if random.next() % 3 == 0 { return }
-        try branch.mergeIntoParent()
-        try expect(RichValues(object).parts, after.parts, "#\(number) merged from a branch")
-        editor.set(number, RichColumns(after))
+    ) {
+        let (text, columns) = object.changeRich(&random)
+        script.append("   #\(number).\(text)")
+        editor.set(number, to: RichValues(object), columns)
     }
 
-    private func batch(_ editor: Editor, _ place: Int, _ random: inout SeededRandom) throws {
+    private func batch(_ editor: RichEditor, _ place: Int, _ random: inout SeededRandom) throws {
         let choice = random.next() % 4
         let spot = Spot.random(&random)
         script.append("\(place): batch \(choice): \(spot)")
@@ -214,9 +189,11 @@ final class RichWorld: FuzzedWorld {
             }
             return RichColumns(now)
         }
-        if result.commit == nil { return try expect(after, newest, "a batch without a commit") }
-        try committed(after)
-        try moved(editor)
+        guard let commit = result.commit else {
+            return try expect(after, newest, "a batch without a commit")
+        }
+        try committed(after, Set(ids.indices), commit)
+        moved(editor)
     }
 
     private func reopen(_ random: inout SeededRandom) throws {
@@ -234,70 +211,70 @@ final class RichWorld: FuzzedWorld {
 
     // MARK: Saving
 
-    private func save(_ editor: Editor, _ place: Int, _ random: inout SeededRandom) throws {
+    func save(_ editor: RichEditor, _ place: Int, _ random: inout SeededRandom) throws {
         let wins = random.next() % 2 == 0
         script.append("\(place): save\(wins ? ", the object wins" : "")")
-        let meets = editor.edits.keys.contains { versions[$0, default: 0] > editor.commit }
+        func since(_ commits: [Int: CommitNumber]) -> Bool {
+            editor.edits.keys.contains { number in
+                commits[number].map { $0 > editor.commit } ?? false
+            }
+        }
+        let meets = since(versions)
         let result: SaveResult
         do {
             result = try editor.context.save(mergePolicy: wins ? .objectWinsByProperty : .error)
         } catch let error as StoreError where error.code == .conflict {
-            let mayMeet = editor.edits.keys.contains { written[$0, default: 0] > editor.commit }
-            if wins || !mayMeet { throw fail("a conflict without a cause: \(error)") }
+            if wins || !since(written) { throw fail("a conflict without a cause: \(error)") }
             return
         }
         if !wins, meets { throw fail("a save passed over a conflict") }
         try settled(editor, result)
     }
 
-    private func settled(_ editor: Editor, _ result: SaveResult) throws {
+    func settled(_ editor: RichEditor, _ result: SaveResult) throws {
         let touched = Set(editor.edits.keys)
         var after = newest
         for (number, edits) in editor.edits {
-            after[number] = newest[number].with(edits.names, of: edits.values)
+            after[number] = newest[number].with(edits.names, of: edits.values).whole
         }
         editor.edits = [:]
         if editor.context.hasChanges { throw fail("edits are left behind a save") }
-        if result.commit == nil {
-            try expect(after, newest, "a save without a commit")
+        if let commit = result.commit {
+            try committed(after, touched, commit)
         } else {
-            try committed(after, touched)
+            try expect(after, newest, "a save without a commit")
         }
-        try moved(editor)
+        moved(editor)
     }
 
-    private func committed(_ after: [RichColumns], _ touched: Set<Int> = []) throws {
-        commit += 1
-        for number in touched { written[number] = commit }
-        for number in ids.indices where after[number] != newest[number] {
-            versions[number] = commit
-            written[number] = commit
+    private func committed(
+        _ after: [RichColumns],
+        _ touched: Set<Int>,
+        _ number: CommitNumber
+    ) throws {
+        try expect(number, commit.next, "the next commit")
+        commit = number
+        for object in touched { written[object] = commit }
+        for object in ids.indices where after[object] != newest[object] {
+            versions[object] = commit
+            written[object] = commit
         }
         newest = after
-        let context = container.newContext()
-        try compare(Editor(context, newest, commit))
+        copies[commit] = after
+        self.touched[commit] = touched
+        try compare(RichEditor(container.newContext(), newest, commit))
     }
 
-    private func moved(_ editor: Editor) throws {
-        let edits = editor.edits
-        editor.base = newest
-        editor.commit = commit
-        if edits.isEmpty { editor.hasFragments = false }
-        for (number, edit) in edits {
-            if edit.names.contains(where: { $0.hasPrefix("trip") }) { editor.hasFragments = true }
-            editor.edits[number] = (
-                edit.names, newest[number].with(edit.names, of: edit.values)
-            )
-        }
-    }
+    func moved(_ editor: RichEditor) { editor.move(to: newest, commit) }
 
     // MARK: Checks
 
-    private func compare(_ editor: Editor) throws {
+    func compare(_ editor: RichEditor, looksAtDerived: Bool = true) throws {
         for number in ids.indices {
             let object = try object(number, editor)
-            let expected = editor.shown(number).values.parts
+            let expected = editor.shown(number).parts
             try expect(RichValues(object).parts, expected, "#\(number)")
+            guard looksAtDerived else { continue }
             try expect(object.snapshot().placeLabel, object.placeLabel, "#\(number).placeLabel")
         }
         let has = editor.context.hasChanges
@@ -307,12 +284,12 @@ final class RichWorld: FuzzedWorld {
         }
     }
 
-    private func expect<Value: Equatable>(_ value: Value, _ wanted: Value, _ what: String) throws {
+    func expect<Value: Equatable>(_ value: Value, _ wanted: Value, _ what: String) throws {
         if value != wanted { throw fail("\(what) is \(value), the model says \(wanted)") }
     }
 
     /// Requests about fields, with the editor's unsaved edits.
-    private func ask(_ editor: Editor, _ place: Int, _ random: inout SeededRandom) throws {
+    func ask(_ editor: RichEditor, _ place: String, _ random: inout SeededRandom) throws {
         let spot = Spot.random(&random)
         let other = RichValues.numbers(&random)
         func expect(
@@ -373,88 +350,5 @@ extension RichWorld {
         try expect(columns.stay == Coded(.seconds(1)), "stay == 1") { $0.stay == .seconds(1) }
         try expect(columns.pause == nil, "pause == nil") { $0.pause == nil }
         try expect(columns.price < Price(cents: 7), "price < 7") { $0.price.cents < 7 }
-    }
-}
-
-// MARK: Columns
-
-/// The columns of an object: an optional composite has one for each field, and one more.
-struct RichColumns: Equatable {
-    var values: RichValues
-
-    init(_ values: RichValues) { self.values = values }
-
-    private static let fieldNames = Set(Spot().parts.keys)
-
-    /// Each column as a text, by its name.
-    var texts: [String: String] {
-        var texts = values.parts
-        for name in Self.fieldNames where values.trip == nil { texts["trip.\(name)"] = "nil" }
-        return texts
-    }
-
-    /// Columns that are other ones in `other`.
-    func changes(to other: RichColumns) -> Set<String> {
-        let (now, wanted) = (texts, other.texts)
-        return Set(wanted.keys.filter { now[$0] != wanted[$0] })
-    }
-
-    static func == (left: RichColumns, right: RichColumns) -> Bool { left.texts == right.texts }
-
-    /// These columns, with some of another object's. A composite that has a field then has all.
-    func with(_ names: Set<String>, of other: RichColumns) -> RichColumns {
-        var result = values
-        let given = other.values
-        for name in names where !name.hasPrefix("trip") { result.take(name, of: given) }
-        let trip = names.filter { $0.hasPrefix("trip") }
-        if trip.isEmpty { return RichColumns(result) }
-        // Which columns have a value, and which.
-        var spot = Spot()
-        var isThere = false
-        for name in Self.fieldNames {
-            let source = trip.contains("trip.\(name)") ? given.trip : values.trip
-            guard let source, name != "since" || source.since != nil else { continue }
-            spot.take(name, of: source)
-            isThere = true
-        }
-        let flag = trip.contains("trip") ? given.trip : values.trip
-        result.trip = isThere || flag != nil ? spot : nil
-        return RichColumns(result)
-    }
-}
-
-extension Spot {
-    /// As requests compare: they take -0.0 for 0.0.
-    fileprivate func isFound(by other: Spot) -> Bool {
-        func folded(_ spot: Spot) -> [String: String] {
-            var spot = spot
-            if spot.since == 0 { spot.since = 0 }
-            return spot.parts
-        }
-        return folded(self) == folded(other)
-    }
-
-    mutating func take(_ name: String, of other: Spot) {
-        switch name {
-        case "city": city = other.city
-        case "zip": zip = other.zip
-        case "since": since = other.since
-        case "season": season = other.season
-        default: words = other.words
-        }
-    }
-}
-
-extension RichValues {
-    mutating func take(_ name: String, of other: RichValues) {
-        switch name {
-        case "words": words = other.words
-        case "scores": scores = other.scores
-        case "look": look = other.look
-        case "price": price = other.price
-        case "stay": stay = other.stay
-        case "pause": pause = other.pause
-        default: home.take(String(name.dropFirst("home.".count)), of: other.home)
-        }
     }
 }
