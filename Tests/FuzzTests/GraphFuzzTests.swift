@@ -90,6 +90,18 @@ import VarveTesting
         try GraphFuzz.run(TangleWorld.self, seed: seed, options: options, observes: observes)
     }
 
+    /// An upsert that gave nothing new and was told as a change; a member that left an order and
+    /// came back, which the model put at its old place; a to-one that was set to what it showed and
+    /// took no other's value any more.
+    @Test(
+        "Seeds of models that showed mistakes",
+        arguments: [610_598, 611_595, 614_563] as [UInt64]
+    )
+    func seedsOfModels(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(ModellingWorld.self, seed: seed, options: options, observes: observes)
+    }
+
     /// What runs in wrong orders are good for: they know no model, and find what leaves a graph
     /// unsound.
     @Test(

@@ -193,11 +193,21 @@ extension ManagedObjectContext {
         forgetRefusal(object, slot)
         guard let value = value(of: object, slot: slot) else { return }
         let new = target?.storage.object
-        if value.object == new, lostTargets.isEmpty { return }
         let id = object.storage.object
+        if value.object == new, !wantsWhatIsGone(id, slot) { return }
         inHand = ObjectsInHand(id: id, object: object, targetID: new, target: target)
         submit(.relate(model, id, slot: slot, to: new), object)
         inHand = nil
+    }
+
+    /// Whether a relationship wanted what is gone: then setting it to what it shows is an edit, by
+    /// which it wants something else. Of other relationships it is none: others' values may come.
+    private func wantsWhatIsGone(
+        _ id: ObjectID,
+        _ slot: Int,
+        _ target: ObjectID? = nil
+    ) -> Bool {
+        lostTargets.contains { $0.isAbout(id, slot, target) }
     }
 
     func addMember(
@@ -251,7 +261,7 @@ extension ManagedObjectContext {
             let own = list.index(of: member)
             let others = own == nil ? list.count : list.count - 1
             let place = min(max(index, 0), others)
-            if own == place, lostTargets.isEmpty { return nil }
+            if own == place { return nil }
             func other(_ place: Int) -> ObjectID? {
                 guard place < others else { return nil }
                 if let own, place >= own { return list[place + 1] }
@@ -268,7 +278,7 @@ extension ManagedObjectContext {
             return ids[place]
         }
         let place = min(max(index, 0), others)
-        if own == place, lostTargets.isEmpty { return nil }
+        if own == place { return nil }
         return .between(other(place - 1), other(place))
     }
 
@@ -287,9 +297,9 @@ extension ManagedObjectContext {
             }
         }
         do throws(StoreError) {
-            guard try isMember(member, of: object, slot: slot) || !lostTargets.isEmpty else {
-                return
-            }
+            guard
+                try isMember(member, of: object, slot: slot) || wantsWhatIsGone(id, slot, member)
+            else { return }
         } catch {
             note(error, object)
             return

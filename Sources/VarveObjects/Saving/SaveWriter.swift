@@ -84,11 +84,7 @@ struct SaveWriter {
                 return
             }
             guard let row = try graph.row(id, model) else { return }
-            // What others set to the same value is as the app wants it: nothing is written, so
-            // that nobody's edit meets it.
-            let values = try editedValues(object).filter { value in
-                !(try transaction.value(of: row, value.column).isSame(as: value.value))
-            }
+            let values = try news(editedValues(object), over: row)
             if values.isEmpty { return }
             try transaction.update(model.record.id, id, whole(values, id, model))
             return
@@ -96,6 +92,14 @@ struct SaveWriter {
         let values = editedValues(object)
         if values.isEmpty { return }
         try transaction.update(model.record.id, id, whole(values, id, model))
+    }
+
+    /// The values that a row does not have yet. What others set to the same value is as the app
+    /// wants it: nothing is written, so that nobody's edit meets it.
+    private func news(_ values: [ColumnValue], over row: CachedRow) throws -> [ColumnValue] {
+        try values.filter { value in
+            !(try transaction.value(of: row, value.column).isSame(as: value.value))
+        }
     }
 
     private func writeWhole(_ object: any ManagedObject, _ graph: TransactionGraph) throws {
@@ -133,7 +137,12 @@ struct SaveWriter {
             }
         }
         for (id, entry) in values.sorted(by: { $0.key < $1.key }) where !entry.values.isEmpty {
-            let values = try whole(entry.values, id, entry.model)
+            var values = entry.values
+            if let row = try transaction.row(entry.model.record.id, id) {
+                values = try news(values, over: row)
+                if values.isEmpty { continue }
+            }
+            values = try whole(values, id, entry.model)
             try transaction.update(entry.model.record.id, id, values)
         }
     }

@@ -166,16 +166,16 @@ extension GraphWorld {
         let ends =
             [(object, relation as ModelRelation?)] + (other.map { [($0, relation.back)] } ?? [])
         if interrupting(editor, ends, { access.ones[relation.name]?.set(object, other) }) { return }
-        // Nothing new is nothing said, unless something was wanted that is gone.
-        if shown.objects[id]?.ones[relation.name] == target, shown.lost.isEmpty { return }
-        if !shown.lost.isEmpty {
-            // What is set anew does not want what it could not have.
-            editor.isWild = true
-            if shown.lost.contains(where: { $0.id == id && $0.name == relation.name }) {
-                editor.removeEdits { edit in
-                    guard case .relate(id, relation.name, _) = edit else { return false }
-                    return true
-                }
+        // Nothing new is nothing said, unless the relationship wanted what is gone.
+        let wanted = shown.lost.contains { $0.id == id && $0.name == relation.name }
+        if shown.objects[id]?.ones[relation.name] == target, !wanted { return }
+        if !shown.lost.isEmpty { editor.isWild = true }
+        // What is set anew does not want what it could not have. An order keeps each step: whoever
+        // left it comes back behind all others.
+        if wanted, relation.back?.isOrdered != true {
+            editor.removeEdits { edit in
+                guard case .relate(id, relation.name, _) = edit else { return false }
+                return true
             }
         }
         editor.append(.relate(id, relation.name, target))
