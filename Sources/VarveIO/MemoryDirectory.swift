@@ -17,6 +17,8 @@ public final class MemoryDirectory: StoreDirectory {
         /// Holders of each lock: -1 for an exclusive one.
         var locks: [LockKey: Int] = [:]
         var lastIdentity: UInt64 = 0
+        /// Its name was removed: it takes no entries, like one of the system's.
+        var isRemoved = false
     }
 
     /// What errors call it.
@@ -42,7 +44,7 @@ public final class MemoryDirectory: StoreDirectory {
             case (.file, .createExclusive):
                 throw SystemCalls.error(SystemCalls.existsCode, "open", name)
             case (.file(let contents), _): return contents
-            case (nil, .createExclusive):
+            case (nil, .createExclusive) where !state.isRemoved:
                 return Self.addFile(name, to: &state)
             case (nil, _): throw SystemCalls.error(SystemCalls.missingCode, "open", name)
             }
@@ -119,7 +121,7 @@ public final class MemoryDirectory: StoreDirectory {
                     reason: "not a directory"
                 )
             case nil:
-                guard create else {
+                guard create, !state.isRemoved else {
                     throw SystemCalls.error(SystemCalls.missingCode, "open", name)
                 }
                 let directory = MemoryDirectory(name: name)
@@ -135,7 +137,11 @@ public final class MemoryDirectory: StoreDirectory {
         try state.withLock { state throws(IOError) in
             switch state.entries[name] {
             case .directory(let directory):
-                guard directory.state.withLock({ $0.entries.isEmpty }) else {
+                let isRemoved = directory.state.withLock { state in
+                    state.isRemoved = state.entries.isEmpty
+                    return state.isRemoved
+                }
+                guard isRemoved else {
                     throw SystemCalls.error(SystemCalls.existsCode, "remove", name)
                 }
                 state.entries[name] = nil

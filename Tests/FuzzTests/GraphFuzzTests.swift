@@ -66,6 +66,17 @@ import VarveTesting
         try GraphFuzz.run(seed: seed, options: options, observes: observes)
     }
 
+    /// A reference of an old row to what was gone, read by an observer of another object (two); an
+    /// edit that a policy had given up, read the same way.
+    @Test(
+        "Seeds of observers that read in a merge",
+        arguments: [700_196, 701_184, 707_524] as [UInt64]
+    )
+    func seedsOfObserversInMerges(seed: UInt64) throws {
+        let (options, observes) = settings(seed)
+        try GraphFuzz.run(seed: seed, options: options, observes: observes)
+    }
+
     /// A list of an object whose end was deleted with it; an edit that named an object which had
     /// been away; a reference that `deny` left to an object that came back and went again; what is
     /// deleted again took its last partner from another one (three).

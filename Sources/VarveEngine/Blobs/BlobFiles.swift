@@ -7,6 +7,9 @@
 // - Nothing is put into the directory before its own name is durable. So a name is proven by what
 //   the directory holds; one that holds nothing is made again before it is used, since a sync that
 //   failed may have left its name in the system's memory only.
+// - Processes that begin at once may each take the other's empty directory away. Each then waits
+//   for a time of its own, so that one of them gets a file into its directory, which ends it for
+//   all.
 // - Entries whose names are not ours are ignored and left alone.
 // - Two blobs share a file only after their bytes have been compared.
 
@@ -31,6 +34,12 @@ final class BlobFiles: Sendable {
     static let temporaryPrefix = "new-"
     /// Bytes read or written at once.
     static let pieceBytes = 256 << 10
+    /// How often a directory is made that others take away before it holds anything: more often
+    /// than chance has it. The waits between them add up to 8 s in the middle.
+    private static let makingsMax = 24
+    /// The longest wait is 2 to this power milliseconds, which is longer than a sync of a name: a
+    /// shorter one would end within the sync of the other, and take its directory away again.
+    private static let longestWaitPower = 10
 
     private struct State {
         var directory: (any StoreDirectory)?
@@ -56,21 +65,34 @@ final class BlobFiles: Sendable {
     func makeWriter() throws(BlobError) -> BlobFileWriter {
         var attempts = 0
         while true {
+            var directory: (any StoreDirectory)?
             do throws(IOError) {
-                let directory = try made()
+                let made = try made()
+                directory = made
                 let digits = String(environment.randomNumber(), radix: 16)
                 let padding = String(repeating: "0", count: 16 - digits.count)
                 return try BlobFileWriter(
-                    in: directory,
+                    in: made,
                     temporaryName: Self.temporaryPrefix + padding + digits
                 )
             } catch {
                 // Another process found the directory empty and made it again.
                 attempts += 1
-                guard error.isMissing, attempts < 8 else { throw .io(error) }
-                state.withLock { ($0.directory, $0.isMade) = (nil, false) }
+                guard error.isMissing, attempts < Self.makingsMax else { throw .io(error) }
+                state.withLock { state in
+                    // Another thread may have made one meanwhile.
+                    guard directory == nil || state.directory === directory else { return }
+                    (state.directory, state.isMade) = (nil, false)
+                }
+                waitForOthers(attempts)
             }
         }
+    }
+
+    /// Waits for a time that no other process waits for as well; longer after each attempt.
+    private func waitForOthers(_ attempts: Int) {
+        let longest = UInt64(1) << UInt64(min(attempts, Self.longestWaitPower))
+        _ = Parker().park(milliseconds: Int(environment.randomNumber() % longest))
     }
 
     /// Writes one blob that is in memory.

@@ -79,6 +79,9 @@ public final class ManagedObjectContext: Observable {
     var recorders: [EditRecorder] = [] { didSet { tellKept() } }
     /// The journal is being laid again: nothing of it is an edit.
     var replays = 0
+    /// Above 0, the context moves to another commit: what observers read may have rows of the one
+    /// before, or edits that are given up, and lead to what is gone.
+    var behindReads = 0
     /// Grows when the journal's edits are saved.
     var era = 0
     var undoSteps: UndoSteps?

@@ -85,6 +85,7 @@ extension ManagedObjectContext {
         }
         let watched = watchedLists(changes)
         snapshot = newer
+        behindReads += 1
         forgetWhatCameBack(newer)
         adoptReturned(newer)
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
@@ -94,6 +95,7 @@ extension ManagedObjectContext {
         // 3. Edits of relationships, and what is derived, mean something else over other rows.
         if !journal.isEmpty || !doomed.isEmpty || !toManyEdits.isEmpty { replay() }
         deriveEdited()
+        behindReads -= 1
         announceChanged(watched)
     }
 

@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         }
         // What is deleted leads to its like, gone or never saved, which nobody may hold.
         let isOver = !object.storage.state.isDisjoint(with: [.deleted, .gone])
-        if isOver || mayDangle(relationship, targetModel), let snapshot {
+        if isOver || behindReads > 0 || mayDangle(relationship, targetModel), let snapshot {
             let exists = try? snapshot.exists(targetModel.record.id, target)
             if exists == false { return nil }
         }

@@ -43,34 +43,41 @@ extension ManagedObjectContext {
         var failure: StoreError?
         do throws(StoreError) {
             let newest = try newestSnapshot()
+            // Before observers are told of anything: they may read it.
+            if plan.graph != nil || newest.number != commit { endGone(of: &written, newest) }
             let saved = written.map { $0.storage.edits?.values ?? [] }
+            // Edits that a policy gave up, and old rows, are there until they are dropped below.
+            behindReads += 1
+            defer { behindReads -= 1 }
             move(to: newest, except: own)
-            let mayBeGone = plan.graph != nil || newest.number != commit
             // Others' values come with the new rows only if others saved.
             let isAlone = leaving?.number.rawValue.addingReportingOverflow(1).partialValue
             let tells = core.observes && isAlone != newest.number.rawValue
-            waiting = dropOldRows(of: &written, saved, newest, mayBeGone, tells)
+            waiting = dropOldRows(of: &written, saved, tells)
         } catch {
             failure = error
             forgetRows(of: &written)
         }
         for object in objects { object.didSave() }
         objects = []
-        if let leaving {
-            forgetKeptValues()
-            for id in own {
-                guard let object = registered(id), object.storage.state.contains(.gone) else {
-                    continue
-                }
-                keepLargeValues(of: object, leaving)
-            }
-        }
+        if let leaving { keepLargeValues(ofGone: own, leaving) }
         if let failure { throw failure.afterCommit }
         // Held by the app, or edited by `didSave`.
         waiting = waiting.filter { registered($0.id) != nil }
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
         announceOthers(lists)
+    }
+
+    /// The large values of those whose row is gone stay readable.
+    private func keepLargeValues(ofGone own: Set<ObjectID>, _ leaving: RecordSnapshot) {
+        forgetKeptValues()
+        for id in own {
+            guard let object = registered(id), object.storage.state.contains(.gone) else {
+                continue
+            }
+            keepLargeValues(of: object, leaving)
+        }
     }
 
     // MARK: What observers see
@@ -161,19 +168,30 @@ extension ManagedObjectContext {
         return written
     }
 
+    /// What others deleted since, or was new and deleted when a policy gave its deletion up, has no
+    /// row. It keeps its last values.
+    private func endGone(of written: inout [any ManagedObject], _ newest: RecordSnapshot) {
+        written.removeAll { object in
+            let (model, id) = (object.storage.model, object.storage.object)
+            guard (try? newest.exists(model.record.id, id)) == false else { return false }
+            object.storage.edits = nil
+            object.storage.state.remove(.settling)
+            object.storage.state.insert(.gone)
+            return true
+        }
+    }
+
     private func isEnded(_ object: any ManagedObject, _ plan: SavePlan) -> Bool {
         plan.graph?.isDoomed(object.storage.object) ?? false
     }
 
     private typealias Waiting = (id: ObjectID, model: EntityModel, shown: ShownValues?)
 
-    /// Saved objects are faults of the new commit until their rows are read. One that others
-    /// deleted since keeps its last values. Returns those that had values in memory.
+    /// Saved objects are faults of the new commit until their rows are read. Returns those that had
+    /// values in memory.
     private func dropOldRows(
         of written: inout [any ManagedObject],
         _ saved: [[StoredValue?]],
-        _ newest: RecordSnapshot,
-        _ mayBeGone: Bool,
         _ tells: Bool
     ) -> [Waiting] {
         var waiting: [Waiting] = []
@@ -183,11 +201,9 @@ extension ManagedObjectContext {
             // Code of the app that the merge ran may have edited it again.
             let isEdited = !changed.isEmpty && changed[id] != nil
             if isEdited, let edits = object.storage.edits { edits.forget(values) }
-            if mayBeGone,
-                (try? newest.exists(model.record.id, id)) == false
-            {
+            // Others deleted it, and an observer moved the context to that.
+            if object.storage.state.contains(.gone) {
                 if !isEdited { object.storage.edits = nil }
-                object.storage.state.insert(.gone)
                 continue
             }
             var shown: ShownValues?

@@ -1,12 +1,59 @@
 // Blob files: names, sharing, damage, leftovers. In memory and on disk.
 
 import Foundation
+import Synchronization
 import Testing
 import VarveBase
 import VarveFormat
 import VarveIO
 
 @testable import VarveEngine
+
+/// A folder in which another process makes the directory again whenever this one has synced it, as
+/// one does that begins at the same time.
+private final class ContestedFolder: StoreDirectory {
+    private let base: any StoreDirectory
+    private let contested: String
+    private let left: Mutex<Int>
+    init(_ base: any StoreDirectory, _ contested: String, times: Int) {
+        (self.base, self.contested) = (base, contested)
+        left = Mutex(times)
+    }
+
+    var contests: Int { left.withLock { $0 } }
+    var name: String { base.name }
+    func openFile(_ name: String, mode: OpenMode) throws(IOError) -> any StoreFile {
+        try base.openFile(name, mode: mode)
+    }
+    func exists(_ name: String) throws(IOError) -> Bool { try base.exists(name) }
+    func rename(_ from: String, to: String, replacing: Bool) throws(IOError) {
+        try base.rename(from, to: to, replacing: replacing)
+    }
+    func remove(_ name: String) throws(IOError) { try base.remove(name) }
+    func removeDirectory(_ name: String) throws(IOError) { try base.removeDirectory(name) }
+    func list() throws(IOError) -> [String] { try base.list() }
+    func sync() throws(IOError) {
+        try base.sync()
+        let isContested = left.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        guard isContested else { return }
+        try base.removeDirectory(contested)
+        _ = try base.directory(contested, create: true)
+    }
+    func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {
+        try base.directory(name, create: create)
+    }
+    func lock(
+        _ name: String,
+        byte: UInt64,
+        kind: LockKind,
+        wait: Bool
+    ) throws(IOError) -> any FileLock {
+        try base.lock(name, byte: byte, kind: kind, wait: wait)
+    }
+}
 
 @Suite(.verified) struct BlobFilesTests {
     private func withDirectories(_ body: (any StoreDirectory) throws -> Void) throws {
@@ -185,6 +232,44 @@ import VarveIO
             writer.cancel()
             #expect(throws: BlobError.self) { try writer.append([3]) }
             #expect(try blobs.open(reference).readAll() == [1, 2])
+        }
+    }
+
+    /// Processes that began at once took each other's empty directory away, in step, until one of
+    /// them gave up: a save failed where nothing was wrong.
+    @Test func processesThatBeginAtOnceGetADirectory() throws {
+        try withDirectories { parent in
+            let folder = ContestedFolder(parent, "a.varve-blobs", times: 10)
+            let blobs = files(in: folder)
+            let reference = try blobs.write(content(5000))
+            try blobs.publish()
+            #expect(folder.contests < 0)
+            #expect(try blobs.open(reference).readAll() == content(5000))
+        }
+    }
+
+    /// Several processes begin with one store that has no blobs yet.
+    @Test func allOfManyThatBeginAtOnceGetADirectory() async throws {
+        let path =
+            FileManager.default.temporaryDirectory.path
+            + "/varve-blobs-\(SystemEnvironment().randomNumber())"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for round in 0..<20 {
+            let folder = "\(path)-\(round)"
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            _ = try PosixDirectory.open(path: folder, create: true)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<4 {
+                    group.addTask {
+                        let blobs = files(in: try PosixDirectory.open(path: folder))
+                        let bytes = content(3000, seed: UInt8(number))
+                        let reference = try blobs.write(bytes)
+                        try blobs.publish()
+                        #expect(try blobs.open(reference).readAll() == bytes)
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
     }
 
