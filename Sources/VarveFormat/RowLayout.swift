@@ -85,34 +85,6 @@ public import VarveBase
         slot(at: Int(column.rawValue), in: row)
     }
 
-    /// Finds a column by its number.
-    @inlinable
-    public func slot(at column: Int, in row: Span<UInt8>) -> RowSlot {
-        guard column < columnCount else { return RowSlot(tag: RowTag.absent, offset: 0) }
-        var at = tagsStart
-        var offset = bodiesStart
-        var left = column
-        while true {
-            var tag = UInt64(ByteReader.load8(row, at))
-            at &+= 1
-            if tag >= 0x80 {
-                // Checked by the initialiser to be a varint inside the row.
-                tag &= 0x7F
-                var shift: UInt64 = 7
-                while true {
-                    let byte = ByteReader.load8(row, at)
-                    at &+= 1
-                    tag |= UInt64(byte & 0x7F) &<< shift
-                    shift &+= 7
-                    if byte < 0x80 { break }
-                }
-            }
-            if left == 0 { return RowSlot(tag: tag, offset: offset) }
-            left &-= 1
-            offset &+= RowTag.bodySize(tag)
-        }
-    }
-
     /// Calls `body` for every column in order: its number and where it lies.
     /// - Complexity: O(columns).
     @inlinable @inline(__always)

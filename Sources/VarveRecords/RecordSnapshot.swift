@@ -172,27 +172,22 @@ public final class RecordSnapshot: Sendable {
         counting: Bool = true,
         from start: Int = 0,
         ahead: () -> RowsAhead? = { nil }
-    ) throws(RecordError) -> [CachedRow?] {
+    ) throws(RecordError) -> RowList {
         let entity = try reader.entity(entity)
-        var rows: [CachedRow?] = []
-        var missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: &rows)
-        for index in rows.indices {
-            guard let row = rows[index], row.entity.id != entity.id else { continue }
-            if pin { store.rowCache.unpin(row) }
-            rows[index] = nil
+        let rows = RowListStorage(count: ids.count)
+        var missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: rows)
+        for index in ids.indices where rows.isOfOther(index, than: entity) {
+            if pin, let row = rows.row(index) { store.rowCache.unpin(row) }
+            rows.drop(index)
         }
-        if missing.isEmpty { return rows }
-        var read: [CachedRow] = []
-        var places: [Int] = []
-        read.reserveCapacity(missing.count)
-        places.reserveCapacity(missing.count)
+        if missing.isEmpty { return RowList(rows) }
+        let places = missing
         if let ahead = ahead() {
             precondition(ahead.commit == number, "rows of this commit")
             missing.removeAll { place in
                 switch ahead.row(at: start + place, ids[place]) {
                 case .row(let row):
-                    read.append(row)
-                    places.append(place)
+                    rows.put(row, place)
                     return true
                 case .absent: return true
                 case .unknown: return false
@@ -200,22 +195,20 @@ public final class RecordSnapshot: Sendable {
             }
         }
         if !missing.isEmpty {
-            let known = read.count
+            let known = rows.missing
             do throws(RecordError) {
                 let wanted = missing.count == ids.count ? ids : missing.map { ids[$0] }
-                try self.read(entity, wanted) { place, row in
-                    read.append(row)
-                    places.append(missing[place])
-                }
+                try self.read(entity, wanted) { place, row in rows.put(row, missing[place]) }
             } catch {
-                if pin { store.rowCache.unpin(rows.compactMap(\.self)) }
+                // Those are not in the cache yet.
+                for place in places { rows.drop(place) }
+                if pin { store.rowCache.unpin(RowList(rows).compactMap(\.self)) }
                 throw error
             }
-            if counting { countReads(read.count - known) }
+            if counting { countReads(known - rows.missing) }
         }
-        let kept = store.rowCache.insert(read, readAt: number, pin: pin)
-        for (place, row) in zip(places, kept) { rows[place] = row }
-        return rows
+        store.rowCache.insert(rows, places, readAt: number, pin: pin)
+        return RowList(rows)
     }
 
     /// Reads a part of a list in one pass, each page once, and keeps it as bytes. Rows that are in

@@ -13,6 +13,8 @@ import Testing
         "Sources/VarveFormat/RowBytes.swift",
         "Sources/VarveFormat/RowEncoder.swift",
         "Sources/VarveRecords/Rows/RowMemory.swift",
+        "Sources/VarveRecords/Rows/RowList.swift",
+        "Sources/VarveRecords/Rows/RowCacheSlots.swift",
         "Sources/VarveFormat/FrameHash.swift",
         "Sources/VarveFormat/BlobHasher.swift",
         "Sources/VarveIO/SystemCalls.swift",
@@ -34,6 +36,7 @@ import Testing
         "Sources/VarveEngine/Reading/TreeTable.swift",
         // Objects are found without being kept alive, and without a weak reference each.
         "Sources/VarveObjects/Context/ObjectRegistry.swift",
+        "Sources/VarveObjects/Context/RegistryTable.swift",
         "Sources/VarveObjects/Objects/ObjectStorage.swift",
         // Swift hands executors around as unowned references.
         "Sources/VarveObjects/Container/SerialQueueExecutor.swift",

@@ -242,11 +242,16 @@ public final class ManagedObjectContext: Observable {
     }
 
     /// One object per ID, in the same order; no ID may come twice. New ones are faults, or filled
-    /// where there is a row; `rows` has one element per ID, pinned, or none at all.
+    /// where there is a row.
+    ///
+    /// - Parameters:
+    ///   - rows: one place for each ID, its row pinned; nil: faults.
+    ///   - takesRows: false if the caller reads them afterwards.
     @inlinable func objects<Entity: ManagedObject>(
         _ ids: [ObjectID],
         _ model: EntityModel,
-        rows: [CachedRow?] = []
+        rows: RowList? = nil,
+        takesRows: Bool = true
     ) -> [Entity] {
         let known = core.registry.find(ids, entity: model.number)
         let token = core.takeTokens(ids.count)
@@ -258,6 +263,7 @@ public final class ManagedObjectContext: Observable {
                 objects.append(ObjectRegistry.take(known[index], as: Entity.self))
                 continue
             }
+            let row = takesRows ? rows?.take(index) : rows?[index]
             objects.append(
                 Entity(
                     storage: ObjectStorage(
@@ -265,7 +271,7 @@ public final class ManagedObjectContext: Observable {
                         model: model,
                         object: ids[index],
                         token: token &+ UInt32(truncatingIfNeeded: index),
-                        row: rows.isEmpty ? nil : rows[index]
+                        row: row
                     )
                 )
             )
@@ -273,15 +279,14 @@ public final class ManagedObjectContext: Observable {
         core.registry.insert(ids, entity: model.number, firstToken: token) { index in
             (known?[index] ?? 0) == 0 ? ObjectRegistry.bits(objects[index]) : 0
         }
-        if rows.isEmpty { return objects }
+        guard let rows else { return objects }
         let readAt = commit
         var filled = 0
-        for index in ids.indices {
-            guard let row = rows[index] else { continue }
+        for index in ids.indices where rows.has(index) {
             if (known?[index] ?? 0) == 0 {
                 filled += 1
                 objects[index].awakeFromFetch()
-            } else {
+            } else if let row = rows[index] {
                 giveRow(row, to: objects[index], readAt)
             }
         }

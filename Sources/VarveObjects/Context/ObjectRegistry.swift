@@ -7,9 +7,6 @@
 //   whose end has begun. So nobody is brought back to life, and nobody reads freed memory.
 // - A token, given out by the context, tells an object from a later one with the same ID: the end
 //   of the first leaves the entry of the second alone.
-// - The number of slots is a power of two. Each of eight lanes has every eighth slot, and at least
-//   a third more of them than entries. A lane is a table of its own, with one free slot at least
-//   behind each run of entries.
 // - No code but this file's runs while the lock is held, and nothing is released.
 // - While an object lives, the registry keeps its context, unless that keeps objects itself
 //   (`mayKeepContext`): edits and undo steps. Then each would keep the other for ever.
@@ -17,7 +14,6 @@
 // Why not weak references: each costs an allocation beside its object and slows all later retains
 // and releases of it; lists of objects were mostly that.
 
-internal import CVarve
 import Synchronization
 public import VarveBase
 
@@ -63,17 +59,17 @@ public import VarveBase
     /// Number of living objects.
     var count: Int { table.withLock { $0.count } }
 
-    /// Number of slots.
-    var capacity: Int { table.withLock { $0.capacity } }
+    /// How many objects there is room for.
+    var capacity: Int { table.withLock { $0.room } }
 
     /// Whether an object with that ID lives.
-    func contains(_ id: ObjectID) -> Bool { table.withLock { $0.slot(of: id) != nil } }
+    func contains(_ id: ObjectID) -> Bool { table.withLock { $0.entry(of: id) != nil } }
 
     /// The living object with that ID, with its entity's number.
     func find(_ id: ObjectID) -> (object: AnyObject, entity: Int)? {
         let (bits, entity) = table.withLock { table in
-            guard let place = table.slot(of: id) else { return (UInt(0), 0) }
-            return (table.retained(at: place), table.entity(at: place))
+            guard let number = table.entry(of: id) else { return (UInt(0), 0) }
+            return (table.retained(at: number), table.entity(at: number))
         }
         return bits == 0 ? nil : (Self.object(bits), entity)
     }
@@ -171,15 +167,15 @@ public import VarveBase
     /// list; at most `limit`. Objects that are gone end it.
     func followers(of id: ObjectID, limit: Int) -> [ObjectID] {
         table.withLock { table in
-            guard let start = table.slot(of: id) else { return [] }
+            guard let start = table.entry(of: id) else { return [] }
             var ids: [ObjectID] = []
-            var next = unsafe table.slots[start].next
-            let entity = unsafe table.slots[start].entity
-            while next != 0, ids.count < limit, let slot = table.slot(of: ObjectID(next)),
-                unsafe table.slots[slot].entity == entity, next != id.rawValue
+            var next = unsafe table.entries[start].next
+            let entity = unsafe table.entries[start].entity
+            while next != 0, ids.count < limit, let number = table.entry(of: ObjectID(next)),
+                unsafe table.entries[number].entity == entity, next != id.rawValue
             {
                 ids.append(ObjectID(next))
-                next = unsafe table.slots[slot].next
+                next = unsafe table.entries[number].next
             }
             return ids
         }
@@ -190,212 +186,14 @@ public import VarveBase
         let found = table.withLock { table in
             var found: [(id: ObjectID, bits: UInt, entity: Int)] = []
             found.reserveCapacity(table.count)
-            for slot in 0..<table.capacity where unsafe table.slots[slot].object != 0 {
-                let id = unsafe ObjectID(table.slots[slot].id)
-                let bits = table.retained(at: slot)
-                if bits != 0 { found.append((id, bits, table.entity(at: slot))) }
+            for number in 0..<table.used where unsafe table.entries[number].object != 0 {
+                let id = unsafe ObjectID(table.entries[number].id)
+                let bits = table.retained(at: number)
+                if bits != 0 { found.append((id, bits, table.entity(at: number))) }
             }
             return found
         }
         return found.sorted { $0.id < $1.id }.map { (Self.object($0.bits), $0.entity) }
-    }
-}
-
-/// Open addressing over entries of 32 bytes.
-@safe private struct RegistryTable: ~Copyable {
-    struct Slot {
-        var id: UInt64 = 0
-        /// Address of the object; 0: the slot is free.
-        var object: UInt = 0
-        /// ID of the next object of the list that this one was fetched with; 0: none.
-        var next: UInt64 = 0
-        var entity: Int32 = 0
-        var token: UInt32 = 0
-    }
-
-    private static let capacityMin = 64
-    private(set) var slots: UnsafeMutablePointer<Slot>
-    private(set) var capacity = 0
-    private(set) var count = 0
-    /// Entries of each lane.
-    private var laneCounts = SIMD8<Int>()
-    /// Address of the context; 0 when its end has begun.
-    var context: UInt = 0
-    /// Whether objects may keep the context.
-    var mayKeepContext = true
-    /// Whether there is a reference to the context.
-    private(set) var isContextKept = false
-
-    init() { unsafe slots = .allocate(capacity: 0) }
-
-    deinit {
-        // Allocated in `init` or `rebuild`, owned by this value alone. Slots are trivial.
-        unsafe slots.deallocate()
-    }
-
-    /// IDs that follow one another share cache lines, eight at a time, each in a lane of its own.
-    /// So a list that is let go in any order closes short runs: with one lane for all, a block that
-    /// met another moved eight entries on, and these the next.
-    @inline(__always)
-    private func home(_ id: UInt64) -> Int {
-        let mix = NumberHash.mix(id &>> 3, 0)
-        return (mix &<< 3 | Self.lane(id, mix)) & (capacity &- 1)
-    }
-
-    /// Every eighth ID alone would fill one lane only, if it were not mixed.
-    @inline(__always)
-    private static func lane(_ id: UInt64, _ mix: Int) -> Int {
-        (Int(truncatingIfNeeded: id) ^ (mix >> 58)) & 7
-    }
-
-    @inline(__always)
-    private func after(_ place: Int) -> Int { (place &+ 8) & (capacity &- 1) }
-
-    /// Where an ID stands; nil when it does not.
-    @inline(__always)
-    func slot(of id: ObjectID) -> Int? {
-        if capacity == 0 { return nil }
-        var place = home(id.rawValue)
-        // Places are below `capacity` by the mask; a free slot ends every run.
-        while unsafe slots[place].object != 0 {
-            if unsafe slots[place].id == id.rawValue { return place }
-            place = after(place)
-        }
-        return nil
-    }
-
-    /// A new reference to the object of an ID; 0 if its end has begun, or it is of another entity:
-    /// retaining that one could mean letting it go for good, here under the lock.
-    @inline(__always)
-    func retained(_ id: ObjectID, entity: Int? = nil) -> UInt {
-        guard let place = slot(of: id) else { return 0 }
-        if let entity, self.entity(at: place) != entity { return 0 }
-        return retained(at: place)
-    }
-
-    /// A new reference to the object of a slot; 0 if its end has begun.
-    @inline(__always)
-    func retained(at place: Int) -> UInt {
-        // The object is not freed while its entry stands here.
-        unsafe UInt(
-            bitPattern: varve_try_retain(UnsafeMutableRawPointer(bitPattern: slots[place].object))
-        )
-    }
-
-    /// The number of the entity that a slot's object belongs to.
-    @inline(__always)
-    func entity(at place: Int) -> Int { Int(unsafe slots[place].entity) }
-
-    mutating func insert(
-        _ object: UInt,
-        _ id: ObjectID,
-        entity: Int,
-        token: UInt32,
-        next: ObjectID?
-    ) {
-        reserve(1)
-        var place = home(id.rawValue)
-        if laneCounts[place & 7] >= capacity / 8 / 4 * 3 {
-            rebuild(capacity * 2)
-            place = home(id.rawValue)
-        }
-        while unsafe slots[place].object != 0 {
-            if unsafe slots[place].id == id.rawValue {
-                count &-= 1
-                laneCounts[place & 7] &-= 1
-                break
-            }
-            place = after(place)
-        }
-        laneCounts[place & 7] &+= 1
-        unsafe slots[place] = Slot(
-            id: id.rawValue,
-            object: object,
-            next: next?.rawValue ?? 0,
-            entity: Int32(truncatingIfNeeded: entity),
-            token: token
-        )
-        count &+= 1
-        if !isContextKept { keepContext() }
-    }
-
-    /// Takes a reference to the context if it is to be kept. Objects are inserted by the context,
-    /// so it lives.
-    private mutating func keepContext() {
-        guard mayKeepContext, let pointer = unsafe UnsafeMutableRawPointer(bitPattern: context)
-        else { return }
-        isContextKept = unsafe varve_try_retain(pointer) != nil
-    }
-
-    /// Makes the reference to the context what it should be.
-    /// - Returns: the reference that ends, for the caller to release behind the lock; 0: none.
-    mutating func contextLetGo() -> UInt {
-        let isWanted = mayKeepContext && count > 0
-        if isWanted == isContextKept { return 0 }
-        if isWanted {
-            keepContext()
-            return 0
-        }
-        isContextKept = false
-        return context
-    }
-
-    mutating func setNext(of id: ObjectID, to next: ObjectID?) {
-        guard let place = slot(of: id) else { return }
-        unsafe slots[place].next = next?.rawValue ?? 0
-    }
-
-    mutating func remove(_ id: ObjectID, token: UInt32) {
-        guard let place = slot(of: id), unsafe slots[place].token == token else { return }
-        close(place)
-        count &-= 1
-        laneCounts[place & 7] &-= 1
-        if capacity > Self.capacityMin, count < capacity / 8 { shrink() }
-    }
-
-    private mutating func shrink() {
-        let size = max(Self.capacityMin, capacity / 4)
-        for lane in 0..<8 where laneCounts[lane] > size / 8 / 4 * 3 { return }
-        rebuild(size)
-    }
-
-    /// Makes room for so many more.
-    mutating func reserve(_ more: Int) {
-        let needed = count &+ more
-        if needed <= capacity / 4 * 3 { return }
-        var size = max(Self.capacityMin, capacity)
-        while needed > size / 4 * 3 { size *= 2 }
-        rebuild(size)
-    }
-
-    /// Moves later entries back over one that became free, so that none is cut off from its home.
-    private mutating func close(_ freed: Int) {
-        let mask = capacity &- 1
-        var hole = freed
-        var place = freed
-        while true {
-            place = after(place)
-            if unsafe slots[place].object == 0 { break }
-            let home = home(unsafe slots[place].id)
-            if (place &- home) & mask >= (place &- hole) & mask {
-                unsafe slots[hole] = slots[place]
-                hole = place
-            }
-        }
-        unsafe slots[hole] = Slot()
-    }
-
-    private mutating func rebuild(_ size: Int) {
-        let old = unsafe UnsafeMutableBufferPointer(start: slots, count: capacity)
-        unsafe slots = .allocate(capacity: size)
-        unsafe slots.initialize(repeating: Slot(), count: size)
-        capacity = size
-        for index in old.indices where unsafe old[index].object != 0 {
-            var place = unsafe home(old[index].id)
-            while unsafe slots[place].object != 0 { place = after(place) }
-            unsafe slots[place] = old[index]
-        }
-        unsafe old.baseAddress?.deallocate()
     }
 }
 

@@ -66,7 +66,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         /// How often objects had left the context by then.
         var endings: Int
         /// Pinned rows, by position in the batch; empty where objects hold them.
-        var rows: [CachedRow?]
+        var rows: RowList
         var related: PrefetchedRelations
         /// By position in the batch; empty where faults are asked for.
         var objects: [Entity] = []
@@ -220,7 +220,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         let number: Int
         let commit: CommitNumber
         @usableFromInline let ids: [ObjectID]
-        @usableFromInline let rows: [CachedRow?]
+        @usableFromInline let rows: RowList
     }
 
     /// What touching a batch came to.
@@ -237,7 +237,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
             return Touched()
         }
         // The pins pass over to the objects.
-        batches[batches.count - 1].rows = []
+        batches[batches.count - 1].rows = RowList()
         return Touched(
             objectsWanted: ObjectsWanted(
                 number: last.number,
@@ -256,9 +256,9 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
         }
         // Rarely: reading an array of a generic type costs more than all else that is done here.
         let isRelated = place.map { !batches[$0].related.lists.isEmpty } ?? false
-        if isRelated || wanted.rows.contains(where: { $0 == nil }) {
-            for (object, row) in zip(objects, wanted.rows) {
-                if row == nil { noteMissing(object) }
+        if isRelated || !wanted.rows.isComplete {
+            for (index, object) in objects.enumerated() {
+                if !wanted.rows.has(index) { noteMissing(object) }
                 if let place { batches[place].related.give(to: object) }
             }
         }

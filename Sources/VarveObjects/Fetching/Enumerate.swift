@@ -122,7 +122,7 @@ extension ManagedObjectContext {
             // Steps 6 to 9 of a fetch.
             let rows = try loadRows(ids, plan, now)
             let found = FoundObjects(ids: ids, plan: plan, rows: rows, snapshot: now)
-            let objects: [Entity] = self.objects(ids, found.model, rows: found.pinnedRows)
+            let objects: [Entity] = makeObjects(found)
             if found.prefetches { try prefetch(found, for: objects) }
             return objects
         }

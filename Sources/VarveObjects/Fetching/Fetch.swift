@@ -22,11 +22,17 @@ extension ManagedObjectContext {
         // 1. pin, 2. plan, 3. scan, 4. overlay, 5. window, 6. loadRows: IDs, and rows if wanted.
         let found = try find(descriptor)
         // 7. unique: one object per ID and context, as a fault or with its row pinned.
-        let objects: [Entity] = self.objects(found.ids, found.model, rows: found.pinnedRows)
+        let objects: [Entity] = makeObjects(found)
         // 8. prefetch: each relationship in one pass.
         if found.prefetches { try prefetch(found, for: objects) }
         // 9. hand over.
         return objects
+    }
+
+    /// Step 7 of a fetch.
+    @inlinable func makeObjects<Entity>(_ found: FoundObjects<Entity>) -> [Entity] {
+        // Prefetching asks the rows once more.
+        objects(found.ids, found.model, rows: found.pinnedRows, takesRows: !found.prefetches)
     }
 
     /// Steps 1 to 6 of a fetch.
@@ -276,14 +282,14 @@ extension ManagedObjectContext {
         _ ids: [ObjectID],
         _ plan: RequestPlan<Entity>,
         _ snapshot: RecordSnapshot
-    ) throws(StoreError) -> [CachedRow?] {
+    ) throws(StoreError) -> RowList {
         let entity = plan.model.record.id
         return try container.translating { () throws(RecordError) in
             if !plan.descriptor.returnsFaults {
                 return try snapshot.rows(entity, ids, pin: true)
             }
             // Faults without relationships to fill need no row yet; see `fill`.
-            return plan.prefetch.isEmpty ? [] : try snapshot.rows(entity, ids)
+            return plan.prefetch.isEmpty ? RowList() : try snapshot.rows(entity, ids)
         }
     }
 }
@@ -293,12 +299,12 @@ extension ManagedObjectContext {
     @usableFromInline let ids: [ObjectID]
     let plan: RequestPlan<Entity>
     /// One per ID, or none at all; pinned if the objects are to be filled.
-    let rows: [CachedRow?]
+    let rows: RowList
     let snapshot: RecordSnapshot
 
     @usableFromInline var model: EntityModel { plan.model }
     /// The rows that new objects begin with.
-    @usableFromInline var pinnedRows: [CachedRow?] { plan.descriptor.returnsFaults ? [] : rows }
+    @usableFromInline var pinnedRows: RowList? { plan.descriptor.returnsFaults ? nil : rows }
     @usableFromInline var prefetches: Bool { !plan.prefetch.isEmpty }
 }
 

@@ -85,7 +85,7 @@ extension ManagedObjectContext {
         _ nodes: [PrefetchNode],
         _ model: EntityModel,
         _ ids: [ObjectID],
-        _ rows: [CachedRow?],
+        _ rows: RowList,
         _ snapshot: RecordSnapshot,
         pin: Bool = false
     ) throws(StoreError) -> PrefetchedRelations {
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
         _ nodes: [PrefetchNode],
         _ model: EntityModel,
         _ ids: [ObjectID],
-        _ rows: [CachedRow?],
+        _ rows: RowList,
         _ snapshot: RecordSnapshot,
         _ pin: Bool,
         _ result: inout PrefetchedRelations

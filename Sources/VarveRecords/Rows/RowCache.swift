@@ -195,23 +195,16 @@ public final class RowCache: Sendable {
         at commit: CommitNumber,
         pin: Bool,
         counts: Bool,
-        into rows: inout [CachedRow?]
+        into rows: RowListStorage
     ) -> [Int] {
-        var found: [CachedRow?] = []
-        found.reserveCapacity(ids.count)
-        var missing: [Int] = []
         state.withLock { state in
-            state.find(ids, at: commit.rawValue, pin: pin) { index, row in
-                if row == nil { missing.append(index) }
-                found.append(row)
-            }
+            let missing = state.find(ids, at: commit.rawValue, pin: pin, into: rows)
             if counts {
                 state.statistics.hits += ids.count - missing.count
                 state.statistics.misses += missing.count
             }
+            return missing
         }
-        rows = found
-        return missing
     }
 
     func insert(_ row: CachedRow, readAt commit: CommitNumber, pin: Bool) -> CachedRow {
@@ -221,6 +214,20 @@ public final class RowCache: Sendable {
     func insert(_ rows: [CachedRow], readAt commit: CommitNumber, pin: Bool) -> [CachedRow] {
         state.withLock { state in
             rows.map { state.insert($0, readAt: commit.rawValue, pin: pin) }
+        }
+    }
+
+    /// Puts in the rows that were read for some positions of a list; where one is there already,
+    /// the list gets that one.
+    func insert(_ rows: RowListStorage, _ places: [Int], readAt commit: CommitNumber, pin: Bool) {
+        state.withLock { state in
+            for place in places {
+                guard let row = rows.row(place) else { continue }
+                let kept = state.insert(row, readAt: commit.rawValue, pin: pin)
+                if kept.isSame(as: row) { continue }
+                rows.drop(place)
+                rows.put(kept, place)
+            }
         }
     }
 

@@ -13,29 +13,15 @@ import VarveBase
 
 /// What the mutex of a row cache protects. Every operation costs O(1) per row, but for commits that
 /// changed more rows than there are slots: those cost O(log changes) per slot.
-struct RowCacheState {
+struct RowCacheState: ~Copyable, Sendable {
     static let none: Int32 = -1
     static let open = UInt64.max
     /// Changes remembered for rows that are filled from an older commit.
     static let recentMax = 16_384
 
-    struct Slot {
-        var row: CachedRow?
-        var until: UInt64
-        var pins: Int32
-        var older: Int32
-        var warmer: Int32
-        var colder: Int32
-        // Copies of what the row says, so that lookups and evictions leave other rows alone: each
-        // would be memory that the processor has to wait for.
-        var version: UInt64
-        var id: ObjectID
-        var cost: Int
-    }
-
     var budget: Int
     var statistics = RowCacheStatistics()
-    private var slots: ContiguousArray<Slot> = []
+    private var slots = RowCacheSlots()
     private var free: Int32 = RowCacheState.none
     private var heads = HeadTable()
     private var warmest: Int32 = RowCacheState.none
@@ -75,12 +61,14 @@ struct RowCacheState {
 
     /// `find` for many objects, some dozens at a time: each of them waits for the memory of two
     /// tables, and side by side they wait together.
+    /// - Returns: the positions that are missing.
     mutating func find(
         _ ids: [ObjectID],
         at commit: UInt64,
         pin: Bool,
-        found: (Int, CachedRow?) -> Void
-    ) {
+        into rows: RowListStorage
+    ) -> [Int] {
+        var missing: [Int] = []
         var places: ContiguousArray<Int32> = []
         places.reserveCapacity(Self.findAtOnce)
         var start = 0
@@ -89,11 +77,17 @@ struct RowCacheState {
             places.removeAll(keepingCapacity: true)
             for index in start..<end { places.append(heads[ids[index]].newest) }
             for index in places.indices { places[index] = version(places[index], at: commit) }
-            for (index, place) in places.enumerated() {
-                found(start + index, place == Self.none ? nil : use(place, pin: pin))
+            for index in places.indices {
+                let place = places[index]
+                if place != Self.none, let row = use(place, pin: pin) {
+                    rows.put(row, start &+ index)
+                } else {
+                    missing.append(start &+ index)
+                }
             }
             start = end
         }
+        return missing
     }
 
     private static let findAtOnce = 32
@@ -150,7 +144,7 @@ struct RowCacheState {
             index = slots[Int(index)].older
         }
         let slot = take(
-            Slot(
+            RowCacheSlot(
                 row: row,
                 until: until,
                 pins: 0,
@@ -318,7 +312,7 @@ struct RowCacheState {
         return Self.none
     }
 
-    private mutating func take(_ slot: Slot) -> Int32 {
+    private mutating func take(_ slot: consuming RowCacheSlot) -> Int32 {
         if free != Self.none {
             let index = free
             free = slots[Int(index)].older
@@ -405,7 +399,8 @@ struct RowCacheState {
     func check() {
         var found = RowCacheStatistics()
         var hasNewer = [Bool](repeating: false, count: slots.count)
-        for (index, slot) in slots.enumerated() {
+        for index in slots.indices {
+            let slot = slots[index]
             guard let row = slot.row else { continue }
             precondition(
                 slot.id == row.id && slot.version == row.version.rawValue && slot.cost == row.cost
@@ -428,8 +423,8 @@ struct RowCacheState {
             )
             hasNewer[Int(slot.older)] = true
         }
-        for (index, slot) in slots.enumerated() where slot.row != nil {
-            let isNewest = Int(heads[slot.id].newest) == index
+        for index in slots.indices where slots[index].row != nil {
+            let isNewest = Int(heads[slots[index].id].newest) == index
             precondition(isNewest != hasNewer[index], "an object leads to its newest row")
         }
         precondition(
