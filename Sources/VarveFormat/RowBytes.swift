@@ -148,7 +148,7 @@ extension RowLayout {
     }
 
     /// Finds a column by its number; one beyond the row's own columns is absent.
-    /// - Complexity: O(columns in front of it), two nanoseconds for the first ten.
+    /// - Complexity: O(columns in front of it).
     public func slot(at column: Int, in row: Span<UInt8>) -> RowSlot {
         guard column < columnCount else { return RowSlot(tag: RowTag.absent, offset: 0) }
         var (left, at, offset) = (column, tagsStart, bodiesStart)

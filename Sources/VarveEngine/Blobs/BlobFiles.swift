@@ -37,6 +37,8 @@ final class BlobFiles: Sendable {
     /// How often a directory is made that others take away before it holds anything: more often
     /// than chance has it. The waits between them add up to 8 s in the middle.
     private static let makingsMax = 24
+    /// How often it is made where even that fails, at once: the store's folder may be gone.
+    private static let failedMakingsMax = 8
     /// The longest wait is 2 to this power milliseconds, which is longer than a sync of a name: a
     /// shorter one would end within the sync of the other, and take its directory away again.
     private static let longestWaitPower = 10
@@ -78,10 +80,12 @@ final class BlobFiles: Sendable {
             } catch {
                 // Another process found the directory empty and made it again.
                 attempts += 1
-                guard error.isMissing, attempts < Self.makingsMax else { throw .io(error) }
+                let most = directory == nil ? Self.failedMakingsMax : Self.makingsMax
+                guard error.isMissing, attempts < most else { throw .io(error) }
+                guard let directory else { continue }
                 state.withLock { state in
                     // Another thread may have made one meanwhile.
-                    guard directory == nil || state.directory === directory else { return }
+                    guard state.directory === directory else { return }
                     (state.directory, state.isMade) = (nil, false)
                 }
                 waitForOthers(attempts)

@@ -15,12 +15,16 @@ private final class ContestedFolder: StoreDirectory {
     private let base: any StoreDirectory
     private let contested: String
     private let left: Mutex<Int>
+    private let made = Mutex(0)
     init(_ base: any StoreDirectory, _ contested: String, times: Int) {
         (self.base, self.contested) = (base, contested)
         left = Mutex(times)
     }
 
+    /// How many contests are left; less than 0 once a sync met none.
     var contests: Int { left.withLock { $0 } }
+    /// How often a directory was asked to be made.
+    var makings: Int { made.withLock { $0 } }
     var name: String { base.name }
     func openFile(_ name: String, mode: OpenMode) throws(IOError) -> any StoreFile {
         try base.openFile(name, mode: mode)
@@ -43,7 +47,8 @@ private final class ContestedFolder: StoreDirectory {
         _ = try base.directory(contested, create: true)
     }
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {
-        try base.directory(name, create: create)
+        if create { made.withLock { $0 += 1 } }
+        return try base.directory(name, create: create)
     }
     func lock(
         _ name: String,
@@ -248,12 +253,27 @@ private final class ContestedFolder: StoreDirectory {
         }
     }
 
+    /// Nobody contests a folder that is gone: waiting for others would only hold the caller up.
+    @Test func aStoreWhoseFolderIsGoneFailsAtOnce() throws {
+        let path =
+            FileManager.default.temporaryDirectory.path
+            + "/varve-blobs-\(SystemEnvironment().randomNumber())"
+        let folder = ContestedFolder(
+            try PosixDirectory.open(path: path, create: true),
+            "a.varve-blobs",
+            times: 0
+        )
+        try FileManager.default.removeItem(atPath: path)
+        let blobs = files(in: folder)
+        #expect(throws: BlobError.self) { try blobs.write(content(5000)) }
+        #expect(folder.makings == 8)
+    }
+
     /// Several processes begin with one store that has no blobs yet.
     @Test func allOfManyThatBeginAtOnceGetADirectory() async throws {
         let path =
             FileManager.default.temporaryDirectory.path
             + "/varve-blobs-\(SystemEnvironment().randomNumber())"
-        defer { try? FileManager.default.removeItem(atPath: path) }
         for round in 0..<20 {
             let folder = "\(path)-\(round)"
             defer { try? FileManager.default.removeItem(atPath: folder) }
