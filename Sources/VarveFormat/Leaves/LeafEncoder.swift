@@ -10,6 +10,14 @@ public enum LeafEncoder {
         of rows: LeafRows,
         symbols: (set: SymbolSet, address: SymbolSetAddress)?
     ) -> [UInt8]? {
+        anyBody(of: rows, symbols: symbols)
+    }
+
+    /// The body, also where layout 0 would be shorter.
+    static func anyBody(
+        of rows: LeafRows,
+        symbols: (set: SymbolSet, address: SymbolSetAddress)?
+    ) -> [UInt8]? {
         let count = rows.count
         guard count > 0, count <= Int(UInt16.max) else { return nil }
         var cells: [[[UInt8]?]] = []
