@@ -156,7 +156,13 @@
     ) -> Bool {
         // What is left, and 8 bytes more.
         guard
-            let length = unsafe SymbolSet.decode(table, source, count, target + end, limit &- end)
+            let length = unsafe SymbolMemory.decode(
+                table,
+                source,
+                count,
+                target + end,
+                limit &- end
+            )
         else { return false }
         longTag(RowTag.textBase &+ 2 &* UInt64(truncatingIfNeeded: length))
         end &+= length

@@ -174,7 +174,7 @@ extension PackedLeaf {
         if table == 0 { return unsafe writer.bytes(type, base + at, length) }
         guard let tables = unsafe tables else { return false }
         return unsafe writer.coded(
-            tables + (table &- 1) &* SymbolSet.tableBytes,
+            tables + (table &- 1) &* SymbolMemory.tableBytes,
             base + at,
             length
         )

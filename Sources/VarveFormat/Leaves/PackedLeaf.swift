@@ -86,7 +86,7 @@
             throw unsafe Self.error(place, "front", "\(body.count) bytes, \(count) rows", "a leaf")
         }
         unsafe self.base = base
-        unsafe tables = symbols.map { unsafe $0.memory }
+        unsafe tables = symbols.map { unsafe UnsafeRawPointer($0.memory.base) }
         unsafe end = body.count
         unsafe self.count = count
         // Inside the front.

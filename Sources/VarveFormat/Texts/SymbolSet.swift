@@ -1,37 +1,42 @@
-// FENCE: the symbol tables of the text columns of one tree, in memory as the decoder reads them.
+// The symbol tables of the text columns of one tree: their bytes, and how they are learned.
 //
 // Invariants
 // - Never changed once made, so that any thread may read it.
-// - A table in memory is 256 words, then 256 lengths: every code has its place.
-// - Coded bytes are input: a code without a symbol and an escape at the end are damage, and nothing
-//   is written behind the limit that the caller gives, but for 7 bytes.
+// - Columns ascend; a column has at most one table.
 // Format.md, chapter "Sets of symbol tables".
 
 /// Symbol tables of the text columns of one tree, ready to code and to decode. Immutable.
-@safe public final class SymbolSet: Sendable {
+public final class SymbolSet: Sendable {
     /// The most tables of a set.
     public static let tablesMax = 1024
 
     /// Column of each table, ascending.
     let columns: [UInt16]
     let tables: [SymbolTable]
-    /// The tables as the decoder reads them.
-    private let decoders: SymbolDecoders
-
-    /// Bytes of a table in memory.
-    static let tableBytes = 256 * 8 + 256
-    static let lengthsOffset = 256 * 8
+    /// The tables as coder and decoder read them.
+    let memory: SymbolMemory
+    /// For each column the place of its table and 1; 0: it has none.
+    private let numbers: [UInt16]
 
     init(columns: [UInt16], tables: [SymbolTable]) {
         precondition(columns.count == tables.count && columns.count <= Self.tablesMax)
         self.columns = columns
         self.tables = tables
-        decoders = SymbolDecoders(tables)
+        memory = SymbolMemory(tables: tables.count)
+        for (index, table) in tables.enumerated() {
+            for (code, symbol) in table.symbols.enumerated() {
+                memory.insert(index, symbol, code: code)
+            }
+        }
+        var numbers = [UInt16](repeating: 0, count: Int(columns.last ?? 0) + 1)
+        for (index, column) in columns.enumerated() { numbers[Int(column)] = UInt16(index + 1) }
+        self.numbers = numbers
     }
 
     /// Reads a set that fills a range of bytes.
-    /// - Throws: for more than 1,024 tables or 255 symbols, columns that do not ascend, bytes that
-    ///   are missing or left.
+    /// - Throws: for more than 1,024 tables or 255 symbols of one, columns that do not ascend or are
+    ///   beyond the last one that a row may have, bytes that are missing or left.
+    /// - Complexity: O(bytes).
     public convenience init(
         decoding bytes: [UInt8],
         range: Range<Int>,
@@ -46,8 +51,7 @@
         var tables: [SymbolTable] = []
         for _ in 0..<count {
             let column = try reader.u16("column")
-            guard column < RowCoding.columnsMax, column > columns.last ?? 0 || columns.isEmpty
-            else {
+            guard column < RowCoding.columnsMax, columns.last.map({ $0 < column }) ?? true else {
                 throw reader.error("column", "\(column)", "ascending columns")
             }
             columns.append(column)
@@ -73,93 +77,76 @@
 
     /// Bytes of memory.
     public var byteCount: Int {
-        tables.count * Self.tableBytes
-            + tables.reduce(0) { $0 + $1.symbols.count * MemoryLayout<Symbol>.stride }
+        tables.reduce(2 * numbers.count + SymbolMemory.tableBytes) {
+            $0 + SymbolMemory.tableBytes + $1.symbols.count * MemoryLayout<Symbol>.stride
+        }
     }
+
+    /// The number of a column's table in plans; 0: it has none.
+    @inline(__always)
+    func number(ofColumn column: Int) -> Int { column < numbers.count ? Int(numbers[column]) : 0 }
 
     /// Learns from sample rows (about 16 KiB of texts per column are enough); nil where no column
-    /// gains.
+    /// gains. Three texts of four are learned from, and the fourth judges what was learned.
+    /// - Complexity: some milliseconds for each text column.
     public static func learned(from rows: LeafRows) -> SymbolSet? {
-        nil
-    }
-
-    /// The tables' memory, which lives as long as the set.
-    @unsafe var memory: UnsafeRawPointer { unsafe UnsafeRawPointer(decoders.memory) }
-
-    /// Decodes `count` bytes at `source` with the table at `table` to `target`, at most `limit`
-    /// bytes; returns how many, or nil when the codes are damaged or the text does not fit.
-    /// Up to 7 bytes behind the text may be overwritten.
-    @inline(__always)
-    @unsafe static func decode(
-        _ table: UnsafeRawPointer,
-        _ source: UnsafeRawPointer,
-        _ count: Int,
-        _ target: UnsafeMutableRawPointer,
-        _ limit: Int
-    ) -> Int? {
-        var at = 0
-        var end = 0
-        while at < count {
-            // A table has 256 words and 256 lengths; `at` is below `count`.
-            let code = unsafe Int(source.load(fromByteOffset: at, as: UInt8.self))
-            at &+= 1
-            let length = unsafe Int(
-                table.load(fromByteOffset: lengthsOffset &+ code, as: UInt8.self)
-            )
-            if end > limit { return nil }
-            // At most `limit`, and the caller has 8 bytes more.
-            let word = unsafe table.load(fromByteOffset: 8 &* code, as: UInt64.self)
-            unsafe target.storeBytes(of: word, toByteOffset: end, as: UInt64.self)
-            end &+= length
-            if length == 0 {
-                guard code == Int(SymbolTable.escape), at < count else { return nil }
-                // As above.
-                unsafe target.storeBytes(
-                    of: source.load(fromByteOffset: at, as: UInt8.self),
-                    toByteOffset: end,
-                    as: UInt8.self
-                )
-                at &+= 1
-                end &+= 1
+        var columns: [UInt16] = []
+        var tables: [SymbolTable] = []
+        for (column, texts) in textColumns(of: rows).enumerated() where !texts.isEmpty {
+            if let table = table(learnedFrom: texts, of: rows.bytes) {
+                columns.append(UInt16(column))
+                tables.append(table)
             }
         }
-        return end <= limit ? end : nil
+        return columns.isEmpty ? nil : SymbolSet(columns: columns, tables: tables)
     }
-}
 
-/// Memory of the decoder's tables.
-@safe private final class SymbolDecoders {
-    @unsafe let memory: UnsafeMutableRawPointer
-
-    init(_ tables: [SymbolTable]) {
-        let bytes = max(8, tables.count * SymbolSet.tableBytes)
-        // Given back by `deinit`.
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 64)
-        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: bytes)
-        for (index, table) in tables.enumerated() {
-            let base = unsafe memory + index * SymbolSet.tableBytes
-            for (code, symbol) in table.symbols.enumerated() {
-                // At most 255 symbols: inside the table.
-                unsafe base.storeBytes(
-                    of: symbol.word.littleEndian,
-                    toByteOffset: 8 * code,
-                    as: UInt64.self
-                )
-                unsafe base.storeBytes(
-                    of: UInt8(symbol.length),
-                    toByteOffset: SymbolSet.lengthsOffset + code,
-                    as: UInt8.self
+    /// Where the texts of each column lie in the rows; damaged rows have none.
+    private static func textColumns(of rows: LeafRows) -> [[Range<Int>]] {
+        var columns: [[Range<Int>]] = []
+        for index in 0..<rows.count {
+            let range = rows.range(index)
+            let row = rows.bytes.span.extracting(range)
+            guard let layout = try? RowLayout(row) else { continue }
+            layout.forEachSlot(in: row) { column, slot in
+                guard RowTag.isText(slot.tag) else { return }
+                while columns.count <= column { columns.append([]) }
+                let body = slot.body
+                columns[column].append(
+                    range.lowerBound + body.lowerBound..<range.lowerBound + body.upperBound
                 )
             }
         }
-        unsafe self.memory = memory
+        return columns
     }
 
-    deinit {
-        // Allocated by `init`.
-        unsafe memory.deallocate()
+    /// A table for texts, or nil where it would save less than a twentieth.
+    private static func table(
+        learnedFrom texts: [Range<Int>],
+        of bytes: [UInt8]
+    ) -> SymbolTable? {
+        let sum = texts.reduce(0) { $0 + $1.count }
+        if sum < 512 { return nil }
+        // So many texts in a row fill the sample, however many there are.
+        let step = max(1, sum / SymbolSample.bytesMax)
+        var sample = SymbolSample()
+        var judges: [Range<Int>] = []
+        for index in stride(from: 0, to: texts.count, by: step) {
+            if index / step % 4 == 3 {
+                judges.append(texts[index])
+            } else {
+                sample.add(bytes[texts[index]])
+            }
+        }
+        let table = SymbolTable(learningFrom: sample)
+        let memory = SymbolMemory(tables: 1)
+        for (code, symbol) in table.symbols.enumerated() { memory.insert(0, symbol, code: code) }
+        var raw = 0
+        var coded = 0
+        for judge in judges {
+            raw += judge.count
+            coded += memory.encode(0, bytes, judge).count
+        }
+        return 20 * coded < 19 * raw ? table : nil
     }
 }
-
-// The memory is written by `init` only, before anybody else has it.
-extension SymbolDecoders: @unchecked Sendable {}

@@ -89,7 +89,8 @@ extension LeafRows {
             // Rows from before a column was added.
             if hasRevisions, index < count / 2 { columns = columns * 2 / 3 }
             let values = habits[..<columns].map { $0.value(&random) }
-            let version = Int.random(in: 0..<10, using: &random) == 0
+            let version =
+                Int.random(in: 0..<10, using: &random) == 0
                 ? UInt64.random(in: 0..<UInt64(versions), using: &random) : 0
             rows.append(object, firstVersion &+ version, RowCoding.encode(values))
             object += UInt64(Int.random(in: 1...gap, using: &random))
