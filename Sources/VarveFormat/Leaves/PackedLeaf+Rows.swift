@@ -51,7 +51,7 @@ extension PackedLeaf {
         var writer = empty
         let tuple = unsafe tuples &+ index &* tupleBits
         var at = unsafe heapStart(index, tuple)
-        guard unsafe skipVersion(tuple, &at) else { return nil }
+        unsafe at &+= versionBytes(tuple)
         var place = unsafe Self.frontLength &+ LeafPlan.length &* Self.frontPlans
         for _ in unsafe 0..<columnCount {
             // One of the plans, which were checked.
@@ -74,15 +74,15 @@ extension PackedLeaf {
         return writer.finish()
     }
 
-    /// Goes behind the version, if the heap has it.
+    /// Bytes of the version in the heap: it lies in front of all others.
     @inline(__always)
-    private func skipVersion(_ tuple: Int, _ at: inout Int) -> Bool {
+    private func versionBytes(_ tuple: Int) -> Int {
         // The third plan.
         let plan = unsafe LeafPlanWord(Self.word(base, Self.frontLength &+ 16))
         if plan.isSparse, unsafe bits(tuple &+ plan.bit, plan.stateWidth) >= plan.specials {
-            at &+= (plan.width &+ 7) &>> 3
+            return (plan.width &+ 7) &>> 3
         }
-        return true
+        return 0
     }
 
     @inline(__always)
@@ -106,7 +106,9 @@ extension PackedLeaf {
         if code == 0, plan.hasNil {
             writer.tag(RowTag.null)
         } else if plan.hasCommon, code &+ 1 == plan.specials {
-            return unsafe sparse(plan, planBase(plan), &writer)
+            var copy = writer
+            defer { writer = copy }
+            return unsafe sparse(plan, planBase(plan), &copy)
         } else {
             writer.tag(RowTag.absent)
         }
@@ -114,7 +116,7 @@ extension PackedLeaf {
     }
 
     /// A number of a sparse column.
-    @inline(__always)
+    @inline(never)
     private func sparse(
         _ plan: LeafPlanWord,
         _ integer: Int64,
@@ -154,9 +156,16 @@ extension PackedLeaf {
         case UInt64(LeafCoding.body.rawValue):
             let length = Int(truncatingIfNeeded: offset)
             defer { at &+= length }
-            return unsafe body(at, length, &writer)
+            // A copy, so that the writer itself has no address and stays in registers.
+            var copy = writer
+            defer { writer = copy }
+            return unsafe body(at, length, &copy)
         default:
-            return unsafe sparseValue(plan, &at, &writer)
+            let start = at
+            at &+= (plan.width &+ 7) &>> 3
+            var copy = writer
+            defer { writer = copy }
+            return unsafe sparseValue(plan, start, &copy)
         }
     }
 
@@ -225,13 +234,11 @@ extension PackedLeaf {
     @inline(never)
     private func sparseValue(
         _ plan: LeafPlanWord,
-        _ at: inout Int,
+        _ start: Int,
         _ writer: inout LeafRowWriter
     ) -> Bool {
-        let start = at
-        at &+= (plan.width &+ 7) &>> 3
         if plan.type == UInt64(LeafType.uuid.rawValue) {
-            guard unsafe start >= heap, unsafe at <= end else { return false }
+            guard unsafe start >= heap, unsafe start <= end &- 16 else { return false }
             // 16 bytes of the heap.
             return unsafe writer.uuid(Self.word(base, start), Self.word(base, start &+ 8))
         }
