@@ -15,8 +15,12 @@ public struct FileHeader: Hashable, Sendable {
     public static let logStart = FileOffset(8192)
     /// The first 8 bytes: "VARVE", carriage return, line feed, end of text.
     public static let magic: [UInt8] = [0x56, 0x41, 0x52, 0x56, 0x45, 0x0D, 0x0A, 0x1A]
-    /// The format that this code writes.
+    /// The format of a store that is made.
     public static let currentVersion: UInt32 = 1
+    /// The format of a file with packed leaves, which a compaction may write.
+    public static let packedVersion: UInt32 = 2
+    /// The newest format that this code reads and writes.
+    public static let newestVersion: UInt32 = 2
     /// Longest creator text in bytes of UTF-8.
     public static let creatorBytesMax = 64
 

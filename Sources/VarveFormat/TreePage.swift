@@ -1,4 +1,5 @@
-// PAGE frames: one node of a tree. Leaves and inner nodes share the layout of their keys.
+// PAGE frames: one node of a tree. Leaves and inner nodes share the layout of their keys; packed
+// leaves have one of their own (Leaves/PackedLeaf.swift).
 //
 //   front 16 (never compressed): tree, level, layout, count, commit
 //   body: prefix length, prefix, key suffix lengths, [value lengths], key suffixes,
@@ -15,8 +16,12 @@ public import VarveBase
 public struct PageHeader: Hashable, Sendable {
     /// Bytes at the front of the payload.
     public static let length = 16
-    /// Row-wise entries with one prefix; the only layout so far.
+    /// Where in them the layout stands.
+    public static let layoutOffset = 5
+    /// Row-wise entries with one prefix.
     public static let rowLayout: UInt8 = 0
+    /// A leaf of rows whose columns are packed (`PackedLeaf`).
+    public static let packedLayout: UInt8 = 1
 
     /// Whose node it is.
     public var tree: TreeID
@@ -64,8 +69,8 @@ public struct PageHeader: Hashable, Sendable {
         layout = try reader.u8("layout")
         count = try reader.u16("count")
         commit = CommitNumber(try reader.u64("commit"))
-        guard layout == Self.rowLayout else {
-            throw reader.error("layout", "\(layout)", "0")
+        guard layout == Self.rowLayout || layout == Self.packedLayout && level == 0 else {
+            throw reader.error("layout", "\(layout)", level == 0 ? "0 or 1" : "0")
         }
         guard count > 0 else { throw reader.error("count", "0", "at least 1") }
     }
@@ -84,7 +89,8 @@ public struct PageBody: Sendable {
 
     /// Reads the body that lies at `range` of `bytes`; its frame starts at `offset`.
     ///
-    /// - Throws: `FormatError` when a length does not fit. The order of keys is for the caller.
+    /// - Throws: `FormatError` when a length does not fit, or for a packed leaf, which has other
+    ///   parts. The order of keys is for the caller.
     /// - Complexity: O(entries).
     public init(
         decoding bytes: [UInt8],
@@ -93,6 +99,9 @@ public struct PageBody: Sendable {
         offset: FileOffset
     ) throws(FormatError) {
         var reader = ByteReader(bytes, range: range, place: FormatPlace("page", offset))
+        guard header.layout == PageHeader.rowLayout else {
+            throw reader.error("layout", "\(header.layout)", "0")
+        }
         let count = Int(header.count)
         let prefixLength = try reader.count("prefix length", limit: reader.remaining)
         prefix = try reader.range(count: prefixLength, "prefix")
@@ -166,6 +175,9 @@ public struct ValueHeader: Hashable, Sendable {
     public static let length = 24
     /// `entity` of a blob, which belongs to no single row.
     public static let blobEntity = EntityID(.max)
+    /// `column` of a set of symbol tables, whose `object` is the number of its tree; no row has a
+    /// column of this number.
+    public static let symbolsColumn = ColumnID(.max)
 
     /// Whose value it is; `blobEntity` for a blob.
     public var entity: EntityID

@@ -153,25 +153,27 @@ extension StoreObserver {
                 .init(name: "tree", value: .string(names.name(page.tree))),
                 .init(name: "level", value: .uint(UInt64(page.level))),
                 .init(name: "entries", value: .uint(UInt64(page.count))),
+                .init(name: "layout", value: .uint(UInt64(page.layout))),
                 .init(name: "commit", value: .uint(page.commit.rawValue)),
             ]
         }
         if let value = frame.value {
-            let isBlob = value.entity == ValueHeader.blobEntity
-            let column = state?.snapshot.schema.entity(value.entity)?.column(value.column)
             facts += [
-                .init(
-                    name: "of",
-                    value: .string(
-                        isBlob
-                            ? "a blob"
-                            : names.object(value.entity, value.object) + "."
-                                + (column?.name ?? "column \(value.column.rawValue)")
-                    )
-                ), .init(name: "commit", value: .uint(value.commit.rawValue)),
+                .init(name: "of", value: .string(owner(of: value))),
+                .init(name: "commit", value: .uint(value.commit.rawValue)),
             ]
         }
         return facts
+    }
+
+    private func owner(of value: ValueHeader) -> String {
+        if value.column == ValueHeader.symbolsColumn {
+            return "symbol tables of \(names.name(value.symbolsTree))"
+        }
+        if value.entity == ValueHeader.blobEntity { return "a blob" }
+        let column = state?.snapshot.schema.entity(value.entity)?.column(value.column)
+        return names.object(value.entity, value.object) + "."
+            + (column?.name ?? "column \(value.column.rawValue)")
     }
 
     // MARK: Lines
@@ -265,6 +267,13 @@ extension StoreObserver {
         _ lines: inout Lines
     ) throws(FormatError) {
         guard let header = frame.page else { return }
+        if header.layout == PageHeader.packedLayout {
+            for (key, value) in try packedEntries(frame) {
+                let line = try entry(key, value[...], of: header.tree)
+                lines.add(line)
+            }
+            return
+        }
         let reader = try frame.body()
         let range = reader.position..<reader.end
         let body = try PageBody(
@@ -283,17 +292,41 @@ extension StoreObserver {
                 )
                 continue
             }
-            var line = self.key(key, of: header.tree)
-            if let entity = names.entities[header.tree] {
-                var value = ByteReader(reader.bytes, range: body.values[index], place: "row")
-                let version = try value.varint("version")
-                let view = try RowView(reader.bytes, range: value.position..<value.end)
-                line += " c\(version) \(columns(entity.id, view))"
-            } else if !body.values[index].isEmpty {
-                line += ", \(body.values[index].count) bytes"
-            }
+            let line = try entry(key, reader.bytes[body.values[index]], of: header.tree)
             lines.add(line)
         }
+    }
+
+    private func packedEntries(
+        _ frame: ObservedFrame
+    ) throws(FormatError) -> [(key: [UInt8], value: [UInt8])] {
+        do throws(EngineError) {
+            return try log.entries(of: frame)
+        } catch {
+            throw FormatError(
+                place: FormatPlace("page", frame.offset),
+                field: "rows",
+                found: error.message,
+                expected: "a packed leaf"
+            )
+        }
+    }
+
+    /// An entry of a leaf, on one line.
+    private func entry(
+        _ key: [UInt8],
+        _ value: ArraySlice<UInt8>,
+        of tree: TreeID
+    ) throws(FormatError) -> String {
+        let line = self.key(key, of: tree)
+        if let entity = names.entities[tree] {
+            let bytes = Array(value)
+            var reader = ByteReader(bytes, place: "row")
+            let version = try reader.varint("version")
+            let view = try RowView(bytes, range: reader.position..<reader.end)
+            return line + " c\(version) \(columns(entity.id, view))"
+        }
+        return value.isEmpty ? line : line + ", \(value.count) bytes"
     }
 
     private func property(_ entity: EntityID, _ column: ColumnID) -> String {

@@ -114,6 +114,18 @@ public struct FrameMap: Hashable, Sendable {
     }
 }
 
+extension AuditedPage {
+    /// "leaf of ", to be followed by a tree's name.
+    var kindOfTree: String {
+        isSymbols ? "symbol tables of " : level == 0 ? "leaf of " : "inner page of "
+    }
+}
+
+extension ValueHeader {
+    /// Whose symbol tables these are.
+    var symbolsTree: TreeID { TreeID(UInt32(truncatingIfNeeded: object.rawValue)) }
+}
+
 /// The frames that the newest readable commit needs.
 struct NeededFrames {
     var offsets: Set<UInt64> = []
@@ -237,8 +249,10 @@ extension StoreObserver {
         }
         if let value = frame.value {
             entry.tree =
-                value.entity == ValueHeader.blobEntity
-                ? "blobs" : names.object(value.entity, value.object)
+                value.column == ValueHeader.symbolsColumn
+                ? "symbol tables of \(names.name(value.symbolsTree))"
+                : value.entity == ValueHeader.blobEntity
+                    ? "blobs" : names.object(value.entity, value.object)
         }
         return entry
     }

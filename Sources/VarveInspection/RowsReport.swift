@@ -264,7 +264,7 @@ extension StoreObserver {
         for root in log.tail?.roots ?? [] where root.tree == entity.tree {
             _ = try engine { () throws(EngineError) in
                 try log.audit(root) { page, error in
-                    if error != nil { holes.append(page) }
+                    if error != nil, !page.isSymbols { holes.append(page) }
                     return true
                 }
             }

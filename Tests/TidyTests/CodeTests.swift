@@ -35,7 +35,9 @@ import Testing
         // Nodes: plain memory, read without locks and reference counts.
         "Sources/VarveEngine/Tree/Nodes/TreeNode.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Children.swift",
+        "Sources/VarveEngine/Tree/Nodes/TreeNode+Packed.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Reading.swift",
+        "Sources/VarveEngine/Tree/Nodes/TreeNode+Slots.swift",
         "Sources/VarveEngine/Tree/Nodes/NodeView.swift",
         "Sources/VarveEngine/Tree/Nodes/LeafDecoding.swift",
         "Sources/VarveEngine/Tree/Cache/NodeTable.swift",

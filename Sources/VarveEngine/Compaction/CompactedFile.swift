@@ -30,7 +30,12 @@ struct CompactedFile {
         counters: EngineCounters
     ) throws(EngineError) {
         let environment = options.environment
+        let version =
+            options.packsLeaves ? FileHeader.packedVersion : FileHeader.currentVersion
         let header = FileHeader(
+            formatVersion: version,
+            readerNeeds: version,
+            writerNeeds: version,
             storeID: old.header.storeID,
             fileID: UUIDValue(
                 high: environment.randomNumber(),

@@ -83,13 +83,16 @@ struct CompactionRun {
                 skipsDamage: skipsDamage,
                 threads: threads
             )
+            let packing =
+                try options.packsLeaves && !namesFrames ? packing(of: base.tree(tree)) : nil
             var builder = TreeBuilder(
                 tree: tree,
                 commit: base.number,
                 leafBytes: options.compactedLeafBytes,
                 innerWeight: options.innerSplitWeight,
                 heavyWeight: options.nodeWeightMax,
-                threads: threads
+                threads: threads,
+                packing: packing
             )
             while let leaf = try stream.next() {
                 if namesFrames {
@@ -107,6 +110,17 @@ struct CompactionRun {
         let bytes = file.log.end.rawValue - FileHeader.logStart.rawValue
         try file.flush()
         (state.baseTrees, state.liveBytes) = (state.trees, bytes)
+    }
+
+    /// How the leaves of a tree are packed. Of one that is damaged nothing is learned where damage
+    /// is skipped.
+    private mutating func packing(of tree: Tree) throws(EngineError) -> LeafPacking? {
+        do throws(EngineError) {
+            return try LeafPacking.learned(tree, state.number, writingTo: &file.log)
+        } catch {
+            guard skipsDamage, error.code == .damaged else { throw error }
+            return LeafPacking(symbols: nil)
+        }
     }
 
     private mutating func take(_ other: StoreState) {

@@ -66,7 +66,7 @@ struct LeafStream {
             self.root = nil
             let pointer = ChildPointer(node: root.node, address: root.address, rows: root.rows)
             if root.rows > 0 {
-                let node = UndecodedPage(pointer, log).decoded(log, tree, root.level)
+                let node = Self.unpacked(UndecodedPage(pointer, log), log, tree, root.level)
                 if let leaf = try enter(pointer, node, [], nil) { return leaf }
             }
         }
@@ -139,7 +139,27 @@ struct LeafStream {
         let found = (index..<min(node.count, index + ahead)).map {
             UndecodedPage(node.children[$0], log)
         }
-        if found.count < Self.leavesAhead { return found.map { $0.decoded(log, tree, level) }[...] }
-        return BackgroundThread.map(found, threads: threads) { $0.decoded(log, tree, level) }[...]
+        if found.count < Self.leavesAhead {
+            return found.map { Self.unpacked($0, log, tree, level) }[...]
+        }
+        return BackgroundThread.map(found, threads: threads) {
+            Self.unpacked($0, log, tree, level)
+        }[...]
+    }
+
+    /// Whoever goes through all leaves wants all rows; of a leaf that lost one, none is handed on.
+    private static func unpacked(
+        _ page: UndecodedPage,
+        _ log: LogReader,
+        _ tree: TreeID,
+        _ level: Int
+    ) -> Result<TreeNode, EngineError> {
+        page.decoded(log, tree, level).flatMap { node in
+            do throws(FormatError) {
+                return .success(try node.wholeUnpacked("page"))
+            } catch {
+                return .failure(.damaged(error))
+            }
+        }
     }
 }

@@ -33,6 +33,8 @@ struct TreeBuilder {
     private var full: [(leaf: TreeNode, low: [UInt8])] = []
     /// Threads that encode leaves.
     let threads: Int
+    /// How leaves of rows are packed; nil: they are not.
+    let packing: LeafPacking?
 
     static let entriesMax = Int(UInt16.max)
     /// Leaves that several threads encode together.
@@ -44,9 +46,11 @@ struct TreeBuilder {
         leafBytes: Int,
         innerWeight: Int,
         heavyWeight: Int? = nil,
-        threads: Int = 1
+        threads: Int = 1,
+        packing: LeafPacking? = nil
     ) {
         self.threads = threads
+        self.packing = packing
         self.tree = tree
         self.commit = commit
         self.leafBytes = leafBytes
@@ -130,11 +134,11 @@ struct TreeBuilder {
 
     /// Encodes and writes the leaves that are full.
     private mutating func writeFull(_ log: inout LogWriter) {
-        let (tree, commit, seed) = (tree, commit, log.seed)
+        let (tree, commit, seed, packing) = (tree, commit, log.seed, packing)
         let frames = BackgroundThread.map(
             full.map(\.leaf),
             threads: full.count < Self.leavesTogether ? 1 : threads
-        ) { Self.frame(of: $0, tree, commit, seed) }
+        ) { Self.frame(of: $0, tree, commit, seed, packing) }
         for ((leaf, low), frame) in zip(full, frames) {
             push(ChildPointer(written: log.appendBody(frame), rows: leaf.rows), low, 1, &log)
         }
@@ -168,15 +172,19 @@ struct TreeBuilder {
     }
 
     private func write(_ node: TreeNode, _ log: inout LogWriter) -> PageAddress {
-        log.appendBody(Self.frame(of: node, tree, commit, log.seed))
+        log.appendBody(Self.frame(of: node, tree, commit, log.seed, packing))
     }
 
     private static func frame(
         of node: TreeNode,
         _ tree: TreeID,
         _ commit: CommitNumber,
-        _ seed: UInt64
+        _ seed: UInt64,
+        _ packing: LeafPacking?
     ) -> Frame.Prepared {
+        if let (front, body) = packing?.payload(of: node, tree: tree, commit: commit) {
+            return Frame.prepare(.page, front: front, body: body, compresses: false, seed: seed)
+        }
         let (front, body) = PageCoding.payload(of: node, tree: tree, commit: commit)
         return Frame.prepare(
             .page,

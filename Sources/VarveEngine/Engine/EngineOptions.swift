@@ -99,6 +99,10 @@ public struct EngineOptions: Sendable {
     /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
     /// more per cold read: figures in docs/Performance.md.
     public var compactedLeafBytes = 8 << 10
+    /// Whether a compaction packs leaves of rows (layout 1, format version 2): about half as large,
+    /// and read where they lie, without restoring a page. Libraries before version 2 cannot open
+    /// such a store; a compaction without this option brings version 1 back.
+    public var packsLeaves = false
     /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true
     /// Bytes that a compaction must be able to give back before it runs by itself; they must also

@@ -24,6 +24,8 @@ struct FrameBytes {
 struct LogReader: Sendable {
     let file: any ReadOnlyFile
     let seed: UInt64
+    /// Tables that packed leaves are read with.
+    let symbols: SymbolSets
     /// False in tests that plant a bug, never else.
     let checksPayloads: Bool
     let checksBodies: Bool
@@ -35,6 +37,7 @@ struct LogReader: Sendable {
     ) {
         self.file = file
         self.seed = seed
+        symbols = SymbolSets()
         checksPayloads = !environment.leavesOut(.checkPayloadHash)
         checksBodies = !environment.leavesOut(.checkBodyHash)
     }
@@ -43,6 +46,7 @@ struct LogReader: Sendable {
     init(copying reader: LogReader, file: any ReadOnlyFile) {
         self.file = file
         seed = reader.seed
+        symbols = reader.symbols
         checksPayloads = reader.checksPayloads
         checksBodies = reader.checksBodies
     }

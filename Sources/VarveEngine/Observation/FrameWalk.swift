@@ -60,6 +60,28 @@ public struct ObservedFrame: Sendable {
     }
 }
 
+extension LogObserver {
+    /// Keys and values of a page that is a leaf, whatever its layout.
+    ///
+    /// - Throws: `damaged`, `ioFailed` while symbol tables are read.
+    /// - Complexity: O(page).
+    public func entries(
+        of frame: ObservedFrame
+    ) throws(EngineError) -> [(key: [UInt8], value: [UInt8])] {
+        guard let page = frame.page, page.level == 0, frame.isPayloadSound else {
+            throw .damaged("no sound leaf begins at \(frame.offset.frameName)", place: frame.offset)
+        }
+        let bytes = FrameBytes(
+            header: frame.header,
+            bytes: frame.bytes,
+            payload: frame.payload,
+            offset: frame.offset
+        )
+        let node = try log.node(bytes, tree: page.tree, level: 0)
+        return (0..<node.count).map { (node.key($0), node.value($0)) }
+    }
+}
+
 /// A part of a log, in the order of its bytes.
 public enum LogPiece: Sendable {
     /// A frame whose header fits its place.

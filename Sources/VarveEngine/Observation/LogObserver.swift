@@ -140,11 +140,11 @@ public final class LogObserver: Sendable {
             }
         }
         guard let header else { throw Engine.noHeader(name, failure) }
-        guard header.readerNeeds <= FileHeader.currentVersion else {
+        guard header.readerNeeds <= FileHeader.newestVersion else {
             throw EngineError(
                 .formatTooNew,
                 "\(name) needs a reader of format version \(header.readerNeeds); this one knows "
-                    + "\(FileHeader.currentVersion)"
+                    + "\(FileHeader.newestVersion)"
             )
         }
         return (header, damaged)

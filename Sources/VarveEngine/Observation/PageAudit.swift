@@ -23,10 +23,14 @@ public struct AuditedPage: Sendable {
     public let low: [UInt8]
     /// Every key below it is smaller; nil at the right edge.
     public let high: [UInt8]?
+    /// Whether it is no page, but a copy of the symbol tables that leaves of the tree name. While
+    /// one of two copies is sound, no row is lost.
+    public var isSymbols = false
 }
 
 extension LogObserver {
-    /// Visits every page of a stored tree, parents first.
+    /// Visits every page of a stored tree, parents first, and after the first leaf that names them
+    /// both copies of its symbol tables.
     ///
     /// Checks hash, length, tree and level, ascending keys inside the parent's fences, and row
     /// counts.
@@ -58,6 +62,7 @@ extension LogObserver {
         _ visit: (AuditedPage, EngineError?) -> Bool
     ) throws(EngineError) -> Bool {
         let node: TreeNode
+        let symbols: [PageAddress]
         do throws(EngineError) {
             guard seen.insert(page.address.offset).inserted else {
                 throw .damaged(
@@ -65,16 +70,42 @@ extension LogObserver {
                     place: page.address.offset
                 )
             }
-            node = try checkedNode(page)
+            (node, symbols) = try checkedNode(page)
         } catch {
             guard error.code == .damaged else { throw error }
             return visit(page, error)
         }
         guard visit(page, nil) else { return false }
+        for copy in symbols where seen.insert(copy.offset).inserted {
+            guard try self.visit(symbols: copy, of: page, visit) else { return false }
+        }
         for index in node.children.indices {
             guard try audit(child(index, of: node, page), &seen, visit) else { return false }
         }
         return true
+    }
+
+    private func visit(
+        symbols copy: PageAddress,
+        of leaf: AuditedPage,
+        _ visit: (AuditedPage, EngineError?) -> Bool
+    ) throws(EngineError) -> Bool {
+        var page = AuditedPage(
+            tree: leaf.tree,
+            level: 0,
+            address: copy,
+            rows: 0,
+            low: leaf.low,
+            high: leaf.high
+        )
+        page.isSymbols = true
+        do throws(EngineError) {
+            _ = try SymbolSets.read(copy, log)
+        } catch {
+            guard error.code == .damaged else { throw error }
+            return visit(page, error)
+        }
+        return visit(page, nil)
     }
 
     /// A child as its parent describes it.
@@ -93,15 +124,12 @@ extension LogObserver {
         )
     }
 
-    func checkedNode(_ page: AuditedPage) throws(EngineError) -> TreeNode {
+    func checkedNode(
+        _ page: AuditedPage
+    ) throws(EngineError) -> (node: TreeNode, symbols: [PageAddress]) {
         let place = page.address.offset
         let frame = try log.frame(page.address, kind: .page)
-        let node: TreeNode
-        do throws(FormatError) {
-            node = try PageCoding.node(frame, tree: page.tree, level: page.level)
-        } catch {
-            throw .damaged(error, place: place)
-        }
+        let (node, symbols) = try log.checkedNode(frame, tree: page.tree, level: page.level)
         let first = node.isLeaf ? 0 : 1
         let isInside =
             node.count <= first
@@ -119,7 +147,7 @@ extension LogObserver {
                 place: place
             )
         }
-        return node
+        return (node, symbols)
     }
 }
 

@@ -52,7 +52,7 @@ extension LogObserver {
     ) throws {
         let node: TreeNode
         do throws(EngineError) {
-            node = try checkedNode(page)
+            node = try checkedNode(page).node
         } catch {
             guard error.code == .damaged else { throw error }
             try damaged(page, error)

@@ -127,18 +127,18 @@ extension Engine {
             }
             let needs =
                 isReadOnly ? header.readerNeeds : max(header.readerNeeds, header.writerNeeds)
-            if needs <= FileHeader.currentVersion { return header }
-            let mayBeRead = header.readerNeeds <= FileHeader.currentVersion
+            if needs <= FileHeader.newestVersion { return header }
+            let mayBeRead = header.readerNeeds <= FileHeader.newestVersion
             throw EngineError(
                 .formatTooNew,
                 "\(name) needs format version \(needs); this library knows "
-                    + "\(FileHeader.currentVersion)"
+                    + "\(FileHeader.newestVersion)"
                     + (mayBeRead ? "; it can be opened for reading" : ""),
                 cause: FormatError(
                     place: name,
                     field: "version",
                     found: "\(needs)",
-                    expected: "at most \(FileHeader.currentVersion)"
+                    expected: "at most \(FileHeader.newestVersion)"
                 )
             )
         }

@@ -148,10 +148,10 @@ extension NodeCache {
             }
             let (index, isEqual) = unsafe leaf.lowerBound(object: object)
             guard isEqual else { return .absent }
-            guard let (version, bytes) = unsafe leaf.row(index) else {
-                throw unsafe Tree.noVersion(root.id)
+            let found: Void? = unsafe try leaf.withRow(index) { version, bytes in
+                unsafe body(version, bytes.typed.span)
             }
-            unsafe body(version, bytes.typed.span)
+            guard found != nil else { throw unsafe Tree.noVersion(root.id) }
             return .found
         }
     }
@@ -214,10 +214,11 @@ extension NodeCache {
             let (index, isEqual) =
                 isExpected ? (expected, true) : unsafe leaf.lowerBound(object: object)
             if isEqual {
-                guard let (version, bytes) = unsafe leaf.row(index) else {
-                    throw Tree.noVersion(id)
+                let goesOn = unsafe try leaf.withRow(index) { version, bytes in
+                    unsafe body(position, version, bytes.typed.span)
                 }
-                guard unsafe body(position, version, bytes.typed.span) else { return from }
+                guard let goesOn else { throw Tree.noVersion(id) }
+                guard goesOn else { return from }
                 expected = index + 1
             }
             position += 1
@@ -306,7 +307,7 @@ struct Tree: Sendable {
                 try loader.operation { () throws(EngineError) in
                     let leaf = unsafe try loader.leaf(pointer, key: key)
                     let (index, isEqual) = unsafe leaf.lowerBound(key)
-                    return isEqual ? unsafe [UInt8](leaf.valueBytes(index)) : nil
+                    return isEqual ? unsafe leaf.value(index) : nil
                 }
             }
         }

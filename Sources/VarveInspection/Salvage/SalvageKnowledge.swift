@@ -144,8 +144,7 @@ extension Salvage {
                 if let error {
                     report.add(
                         SalvageReport.Damage(
-                            subject: (page.level == 0 ? "leaf of " : "inner page of ")
-                                + names.name(page.tree),
+                            subject: page.kindOfTree + names.name(page.tree),
                             place: page.address.offset.rawValue,
                             bytes: page.address.frameLength,
                             rows: page.rows,

@@ -177,7 +177,7 @@ extension StoreObserver {
                     report.bytes += page.address.frameLength
                     report.pages += 1
                     if let error {
-                        damaged[page.tree, default: []].append(page)
+                        if !page.isSymbols { damaged[page.tree, default: []].append(page) }
                         damagedBytes += Self.pageBytes + page.low.count + (page.high?.count ?? 0)
                         if damagedBytes > memoryBytesMax {
                             report.isComplete = false
@@ -199,7 +199,7 @@ extension StoreObserver {
         let place = page.address.offset
         var problem = VerifyProblem(
             kind: .damaged,
-            subject: (page.level == 0 ? "leaf of " : "inner page of ") + names.name(page.tree),
+            subject: page.kindOfTree + names.name(page.tree),
             place: place.rawValue,
             bytes: page.address.frameLength,
             isNeeded: true,

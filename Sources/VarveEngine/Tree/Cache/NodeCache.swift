@@ -438,10 +438,6 @@ internal import VarveIO
             ? try log.frame(address, kind: .page, in: ReadBuffers.take())
             : try log.frame(address, kind: .page)
         defer { if fits { ReadBuffers.give(frame.bytes) } }
-        do throws(FormatError) {
-            return try PageCoding.node(frame, tree: tree, level: level)
-        } catch {
-            throw .damaged(error, place: address.offset)
-        }
+        return try log.node(frame, tree: tree, level: level)
     }
 }

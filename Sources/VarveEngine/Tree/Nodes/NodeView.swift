@@ -8,6 +8,8 @@
 // - A key of up to 8 bytes stands in its slot alone, zeros after it; a longer one also as a whole
 //   at its offset. So object IDs need no search beyond the slots.
 // - Slots are strictly ascending by key (memcmp, shorter first).
+// - A packed leaf (layout 1) has slots of 8 bytes: the key alone, which is an object ID. Its rows
+//   stay in their page's bytes, and one that is read is unpacked for whoever reads it.
 // - An inner node has one child per slot. Slot i's key is a lower bound of child i's keys and an
 //   upper bound (exclusive) of child i-1's; slot 0's key is empty.
 
@@ -62,19 +64,30 @@ internal import VarveFormat
     var count: Int
     /// 0 for a leaf, the child's level plus 1 otherwise.
     var level: Int
+    /// Bytes from slot to slot.
+    var stride = TreeNode.slotSize
+    /// The rows of a packed leaf; nil where slots name values.
+    var packed: UnsafePointer<PackedLeaf>?
 
     // MARK: Slots. Callers check `index` against `count`; everything inside a slot is our own.
 
     @inline(__always) func head(_ index: Int) -> UInt64 {
-        UInt64(bigEndian: unsafe base.load(fromByteOffset: index &* 24, as: UInt64.self))
+        UInt64(bigEndian: unsafe base.load(fromByteOffset: index &* stride, as: UInt64.self))
     }
     @inline(__always) func keyLength(_ index: Int) -> Int {
-        Int(unsafe base.load(fromByteOffset: index &* 24 &+ 12, as: UInt32.self))
+        if unsafe packed != nil { return TreeNode.slotKeyMax }
+        return Int(unsafe base.load(fromByteOffset: index &* 24 &+ 12, as: UInt32.self))
     }
+    /// Not of a packed leaf, as `valueBytes`.
     @inline(__always) func valueLength(_ index: Int) -> Int {
-        Int(unsafe base.load(fromByteOffset: index &* 24 &+ 20, as: UInt32.self))
+        precondition(unsafe packed == nil, "rows of a packed leaf are unpacked, one by one")
+        return Int(unsafe base.load(fromByteOffset: index &* 24 &+ 20, as: UInt32.self))
     }
     @inline(__always) func keyBytes(_ index: Int) -> UnsafeRawBufferPointer {
+        if unsafe packed != nil {
+            let key = unsafe base + index &* TreeNode.slotKeyMax
+            return unsafe UnsafeRawBufferPointer(start: key, count: TreeNode.slotKeyMax)
+        }
         let length = unsafe keyLength(index)
         let offset = unsafe base.load(fromByteOffset: index &* 24 &+ 8, as: UInt32.self)
         let start = length <= TreeNode.slotKeyMax ? index &* 24 : Int(offset)
@@ -206,10 +219,67 @@ internal import VarveFormat
 
     // MARK: Rows
 
-    /// A row entry: the commit that wrote the row (LEB128 in front) and the row's bytes. Nil when
-    /// the entry is not a row.
+    /// Lends a row entry: the commit that wrote the row and the row's bytes. Nil when the entry is
+    /// not a row, or cannot be unpacked.
     @inline(__always)
-    func row(_ index: Int) -> (version: CommitNumber, bytes: UnsafeRawBufferPointer)? {
+    func withRow<R>(
+        _ index: Int,
+        _ body: (CommitNumber, UnsafeRawBufferPointer) throws(EngineError) -> R
+    ) throws(EngineError) -> R? {
+        if let packed = unsafe packed {
+            precondition(unsafe index >= 0 && index < count, "an entry of the node")
+            return unsafe try Self.withRow(index, of: packed, body)
+        }
+        guard let (version, bytes) = unsafe row(index) else { return nil }
+        return unsafe try body(version, bytes)
+    }
+
+    /// The row is unpacked into memory of this call: on the stack if it is short.
+    @inline(never)
+    private static func withRow<R>(
+        _ index: Int,
+        of packed: UnsafePointer<PackedLeaf>,
+        _ body: (CommitNumber, UnsafeRawBufferPointer) throws(EngineError) -> R
+    ) throws(EngineError) -> R? {
+        let room = unsafe packed.pointee.rowBytesMax + PackedLeaf.padding
+        let version = CommitNumber(unsafe packed.pointee.version(index))
+        let result = unsafe withUnsafeTemporaryAllocation(byteCount: room, alignment: 8) { memory in
+            Result<R?, EngineError> { () throws(EngineError) in
+                guard let start = memory.baseAddress,
+                    let count = unsafe packed.pointee.unpackRow(index, into: start)
+                else { return nil }
+                return unsafe try body(
+                    version,
+                    UnsafeRawBufferPointer(start: start, count: count)
+                )
+            }
+        }
+        return try result.get()
+    }
+
+    /// A row, copied. As `withRow`.
+    func storedRow(_ index: Int) -> StoredRow? {
+        // Copying throws nothing.
+        let row: StoredRow?? = unsafe try? withRow(index) { version, bytes in
+            unsafe StoredRow(version: version, bytes: [UInt8](bytes))
+        }
+        return row ?? nil
+    }
+
+    /// An entry's value, copied. A row that cannot be unpacked is an empty value, which no row is.
+    func value(_ index: Int) -> [UInt8] {
+        guard unsafe packed != nil else { return unsafe [UInt8](valueBytes(index)) }
+        guard let row = unsafe storedRow(index) else { return [] }
+        return EngineKeys.rowValue(row.version, row.bytes)
+    }
+
+    /// Whether each entry has a value; not of a packed leaf.
+    var hasValues: Bool { unsafe (0..<count).allSatisfy { unsafe valueLength($0) > 0 } }
+
+    /// A row entry of a leaf that is not packed: the commit that wrote the row (LEB128 in front)
+    /// and the row's bytes. Nil when the entry is not a row.
+    @inline(__always)
+    private func row(_ index: Int) -> (version: CommitNumber, bytes: UnsafeRawBufferPointer)? {
         precondition(unsafe index >= 0 && index < count, "an entry of the node")
         let bytes = unsafe valueBytes(index)
         var version: UInt64 = 0

@@ -22,12 +22,48 @@ enum PageCoding {
         return node
     }
 
-    /// The same, step by step: what inner nodes take, and pages with something wrong, to say what.
-    static func carefulNode(
+    /// Whether a verified page is a packed leaf, as its front says.
+    static func isPacked(_ frame: FrameBytes) -> Bool {
+        frame.payload.count >= PageHeader.length
+            && frame.bytes[frame.payload.lowerBound + PageHeader.layoutOffset]
+                == PageHeader.packedLayout
+    }
+
+    /// The node of a verified page that is a packed leaf, with the tables that it names.
+    static func packedLeaf(
+        _ frame: FrameBytes,
+        tree: TreeID,
+        _ symbols: SymbolSet?
+    ) throws(FormatError) -> TreeNode {
+        let header = try header(frame, tree: tree, level: 0)
+        let node = try TreeNode.packed(frame, header: header, symbols)
+        if Invariants.areChecked { node.check() }
+        return node
+    }
+
+    /// Where the symbol tables of a packed leaf are; they lie below it in the file.
+    static func symbolSetAddress(of frame: FrameBytes) throws(FormatError) -> SymbolSetAddress? {
+        let place = FormatPlace("page", frame.offset)
+        guard let address = try TreeNode.symbolSetAddress(of: frame) else { return nil }
+        for copy in address.copies {
+            let (end, overflow) = copy.offset.rawValue.addingReportingOverflow(copy.frameLength)
+            guard !overflow, end <= frame.offset.rawValue else {
+                throw FormatError(
+                    place: place,
+                    field: "symbol tables",
+                    found: copy.offset.frameName,
+                    expected: "a frame below the page"
+                )
+            }
+        }
+        return address
+    }
+
+    private static func header(
         _ frame: FrameBytes,
         tree: TreeID,
         level: Int
-    ) throws(FormatError) -> TreeNode {
+    ) throws(FormatError) -> PageHeader {
         let place = FormatPlace("page", frame.offset)
         let header = try PageHeader(decoding: frame.bytes, range: frame.payload, place: place)
         guard header.tree == tree, Int(header.level) == level else {
@@ -38,6 +74,17 @@ enum PageCoding {
                 expected: "tree \(tree.rawValue), level \(level)"
             )
         }
+        return header
+    }
+
+    /// The same, step by step: what inner nodes take, and pages with something wrong, to say what.
+    static func carefulNode(
+        _ frame: FrameBytes,
+        tree: TreeID,
+        level: Int
+    ) throws(FormatError) -> TreeNode {
+        let place = FormatPlace("page", frame.offset)
+        let header = try header(frame, tree: tree, level: level)
         let (bytes, range) = try Frame.body(
             of: frame.bytes,
             payload: frame.payload,
@@ -126,6 +173,7 @@ enum PageCoding {
         commit: CommitNumber
     ) -> (front: [UInt8], body: [UInt8]) {
         if Invariants.areChecked { node.check() }
+        let node = node.unpacked
         let header = PageHeader(
             tree: tree,
             level: UInt8(node.level),

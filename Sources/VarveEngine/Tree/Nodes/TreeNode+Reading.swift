@@ -45,8 +45,9 @@ extension TreeNode {
         _ body: (Span<UInt8>) throws(EngineError) -> R
     ) throws(EngineError) -> R? {
         check(index)
-        guard let (_, bytes) = unsafe view.row(index) else { return nil }
-        return unsafe try body(bytes.typed.span)
+        return unsafe try view.withRow(index) { _, bytes throws(EngineError) in
+            unsafe try body(bytes.typed.span)
+        }
     }
     /// Index of the child that holds `key`: the last one whose lower bound is not above it.
     func childIndex(for key: [UInt8]) -> Int {
@@ -69,14 +70,14 @@ extension TreeNode {
     /// The value of one entry, copied.
     func value(_ index: Int) -> [UInt8] {
         check(index)
-        return unsafe [UInt8](view.valueBytes(index))
+        return unsafe view.value(index)
     }
     /// Length of one key.
     func keyCount(_ index: Int) -> Int {
         check(index)
         return unsafe view.keyLength(index)
     }
-    /// Length of one value.
+    /// Length of one value; not of a packed leaf.
     func valueCount(_ index: Int) -> Int {
         check(index)
         return unsafe view.valueLength(index)
@@ -84,8 +85,7 @@ extension TreeNode {
     /// A row entry, copied. Nil when the entry is not a row.
     func row(_ index: Int) -> StoredRow? {
         check(index)
-        guard let (version, bytes) = unsafe view.row(index) else { return nil }
-        return unsafe StoredRow(version: version, bytes: [UInt8](bytes))
+        return unsafe view.storedRow(index)
     }
     /// The last 8 bytes of a key as an object ID; nil when the key is shorter.
     func trailingObjectID(_ index: Int) -> ObjectID? {
@@ -169,7 +169,7 @@ extension TreeNode {
     }
     func withValue(_ index: Int, copies: Bool, _ body: (Span<UInt8>) -> Void) {
         check(index)
-        if copies {
+        if copies || isPacked {
             let value = value(index)
             body(value.span)
         } else {
@@ -178,14 +178,17 @@ extension TreeNode {
     }
     /// False when the entry is not a row.
     func withRow(_ index: Int, copies: Bool, _ body: (CommitNumber, Span<UInt8>) -> Void) -> Bool {
-        guard let (version, bytes) = unsafe view.row(index) else { return false }
-        if copies {
-            let copy = unsafe [UInt8](bytes)
-            body(version, copy.span)
-        } else {
-            unsafe body(version, bytes.typed.span)
+        check(index)
+        // Nothing throws in there.
+        let found: Void?? = unsafe try? view.withRow(index) { version, bytes in
+            if copies {
+                let copy = unsafe [UInt8](bytes)
+                body(version, copy.span)
+            } else {
+                unsafe body(version, bytes.typed.span)
+            }
         }
-        return true
+        return found.flatMap { $0 } != nil
     }
 
     enum VisitEnd {
@@ -233,7 +236,7 @@ extension TreeNode {
             unsafe bytes.append(contentsOf: view.keyBytes(index)[prefix...])
         }
     }
-    /// Appends every value in order.
+    /// Appends every value in order; not of a packed leaf.
     func appendValues(to bytes: inout [UInt8]) {
         for index in 0..<count { unsafe bytes.append(contentsOf: view.valueBytes(index)) }
     }
@@ -246,6 +249,7 @@ extension TreeNode {
     /// bytes were that it was made of.
     /// - Complexity: O(bytes of keys + children).
     func check() {
+        if isPacked { return checkPacked() }
         precondition(
             unsafe count * Self.slotSize <= heapStart && heapStart <= capacity,
             "slots end before keys and values"
@@ -276,6 +280,16 @@ extension TreeNode {
             guard let node = child.node else { continue }
             precondition(node.level == level - 1, "a child is one level below its parent")
             precondition(node.rows == child.rows, "a parent knows the rows below its children")
+        }
+    }
+
+    private func checkPacked() {
+        precondition(isLeaf && stamp == Self.cleanStamp, "only leaves of the file are packed")
+        for index in 1..<max(count, 1) {
+            precondition(
+                unsafe view.head(index - 1) < view.head(index),
+                "keys of a node ascend"
+            )
         }
     }
 

@@ -46,9 +46,12 @@ struct ChildPointer {
     @exclusivity(unchecked) private(set) var heapStart: Int
     @exclusivity(unchecked) private var live = 0
     @exclusivity(unchecked) var childCapacity = 0
+    /// What the texts of a packed leaf are decoded with; it stays while the leaf does.
+    private let symbols: SymbolSet?
 
     init(stamp: UInt64, level: Int, capacity: Int = 1024) {
         self.stamp = stamp
+        symbols = nil
         unsafe self.capacity = capacity
         unsafe heapStart = capacity
         unsafe words = NodeView(
@@ -70,18 +73,63 @@ struct ChildPointer {
         count: Int
     ) {
         stamp = Self.cleanStamp
+        symbols = nil
         unsafe self.capacity = capacity
         unsafe self.heapStart = heapStart
         unsafe self.live = live
         unsafe words = NodeView(base: block, children: nil, childCount: 0, count: count, level: 0)
     }
 
+    /// A packed leaf around a block that begins with its keys. Block, and what `packed` points to,
+    /// become the node's own.
+    /// - Parameter live: bytes of its values once they are unpacked.
+    @unsafe init(
+        packed: UnsafePointer<PackedLeaf>,
+        _ symbols: SymbolSet?,
+        block: UnsafeMutableRawPointer,
+        capacity: Int
+    ) {
+        stamp = Self.cleanStamp
+        self.symbols = symbols
+        unsafe self.capacity = capacity
+        unsafe heapStart = capacity
+        unsafe live = packed.pointee.rawBytes
+        unsafe words = NodeView(
+            base: block,
+            children: nil,
+            childCount: 0,
+            count: packed.pointee.count,
+            level: 0,
+            stride: Self.slotKeyMax,
+            packed: packed
+        )
+    }
+
     /// A copy that the transaction `stamp` may change, with room for `slack` bytes more.
     ///
     /// What removed entries left behind is copied along while it fits the slack: two moves of bytes
     /// instead of one per entry. A small commit is mostly such copies.
+    ///
+    /// The copy of a packed leaf is unpacked.
     init(copying other: TreeNode, stamp: UInt64, slack: Int) {
         self.stamp = stamp
+        symbols = nil
+        if let packed = unsafe other.words.packed {
+            let room = Self.roundedUp(
+                unsafe other.count * Self.slotSize + packed.pointee.rawBytes + slack
+            )
+            let block = unsafe Self.block(room)
+            unsafe capacity = room
+            unsafe words = NodeView(
+                base: block,
+                children: nil,
+                childCount: 0,
+                count: other.count,
+                level: 0
+            )
+            unsafe (heapStart, live) = Self.unpack(packed.pointee, into: block, room)
+            return
+        }
         let from = unsafe other.words
         let entryBytes = unsafe other.capacity - other.heapStart
         let isPacked = unsafe entryBytes - other.live > slack
@@ -151,6 +199,8 @@ struct ChildPointer {
     /// 0 for a leaf, the child's level plus 1 otherwise.
     @inline(__always) var level: Int { unsafe words.level }
     @inline(__always) var isLeaf: Bool { unsafe words.level == 0 }
+    /// Whether its rows are still as its page has them.
+    @inline(__always) var isPacked: Bool { unsafe words.packed != nil }
     /// Where a clean node's page is, once the node table knows it; else 0.
     @inline(__always) var place: UInt64 { unsafe storedAt }
 
@@ -241,7 +291,7 @@ struct ChildPointer {
                 byteCount: (count - index) * Self.slotSize
             )
         }
-        unsafe setSlot(
+        unsafe Self.setSlot(
             base + index * Self.slotSize,
             head: NodeView.head(of: key),
             key: (keyStart, key.count),
@@ -270,23 +320,14 @@ struct ChildPointer {
         let start = unsafe heapStart - size
         // `makeRoom` left `size` bytes free in front of `heapStart`, and a slot before them.
         let target = unsafe words.base + start
-        var rest = version.rawValue
-        for place in 0..<versionSize {
-            let more: UInt8 = place + 1 < versionSize ? 0x80 : 0
-            unsafe target.storeBytes(
-                of: UInt8(truncatingIfNeeded: rest & 0x7F) | more,
-                toByteOffset: place,
-                as: UInt8.self
-            )
-            rest &>>= 7
-        }
+        unsafe Self.store(version.rawValue, versionSize, at: target)
         unsafe row.withUnsafeBytes { row in
             if let source = row.baseAddress {
                 unsafe (target + versionSize).copyMemory(from: source, byteCount: row.count)
             }
         }
         unsafe heapStart = start
-        unsafe setSlot(
+        unsafe Self.setSlot(
             words.base + index * Self.slotSize,
             head: object.rawValue,
             key: (start, Self.slotKeyMax),
@@ -295,37 +336,6 @@ struct ChildPointer {
         unsafe words.count = index + 1
         unsafe live += size
         return true
-    }
-
-    @inline(__always)
-    private func setSlot(
-        _ slot: UnsafeMutableRawPointer,
-        head: UInt64,
-        key: (start: Int, count: Int),
-        value: (start: Int, count: Int)
-    ) {
-        // Blocks and everything in them are below 4 GiB.
-        unsafe slot.storeBytes(of: head.bigEndian, as: UInt64.self)
-        unsafe slot.storeBytes(
-            of: UInt32(truncatingIfNeeded: key.start),
-            toByteOffset: 8,
-            as: UInt32.self
-        )
-        unsafe slot.storeBytes(
-            of: UInt32(truncatingIfNeeded: key.count),
-            toByteOffset: 12,
-            as: UInt32.self
-        )
-        unsafe slot.storeBytes(
-            of: UInt32(truncatingIfNeeded: value.start),
-            toByteOffset: 16,
-            as: UInt32.self
-        )
-        unsafe slot.storeBytes(
-            of: UInt32(truncatingIfNeeded: value.count),
-            toByteOffset: 20,
-            as: UInt32.self
-        )
     }
 
     /// Replaces the value of one entry.
@@ -370,6 +380,7 @@ struct ChildPointer {
     /// Copies entries of another node after the last one.
     func appendEntries(of other: TreeNode, from first: Int, to last: Int) {
         precondition(first >= 0 && first <= last && last <= other.count && other !== self)
+        let other = other.unpacked
         for index in first..<last {
             unsafe insert(other.words.keyBytes(index), other.words.valueBytes(index), at: count)
         }
@@ -409,7 +420,7 @@ struct ChildPointer {
         }
         let isLong = keyCount > Self.slotKeyMax
         unsafe heapStart = isLong ? keyStart : valueStart
-        unsafe setSlot(
+        unsafe Self.setSlot(
             base + index * Self.slotSize,
             head: head,
             key: (keyStart, keyCount),
@@ -443,7 +454,7 @@ struct ChildPointer {
                 top -= key.count
                 unsafe (block + top).copyMemory(from: source, byteCount: key.count)
             }
-            unsafe setSlot(
+            unsafe Self.setSlot(
                 block + index * Self.slotSize,
                 head: old.head(index),
                 key: (top, key.count),
@@ -454,34 +465,6 @@ struct ChildPointer {
         unsafe words.base = block
         unsafe capacity = newCapacity
         unsafe heapStart = top
-    }
-
-    /// Moves the offsets in all slots.
-    private func shiftOffsets(by shift: Int) {
-        if shift == 0 { return }
-        for index in 0..<count {
-            for field in [8, 16] {
-                let place = index * Self.slotSize + field
-                let offset = unsafe words.base.load(fromByteOffset: place, as: UInt32.self)
-                unsafe words.base.storeBytes(
-                    of: UInt32(truncatingIfNeeded: Int(offset) + shift),
-                    toByteOffset: place,
-                    as: UInt32.self
-                )
-            }
-        }
-    }
-}
-
-extension TreeNode {
-    /// The shortest key that is above every key of `left` and not above any key of `right`.
-    static func separator(left: [UInt8], right: [UInt8]) -> [UInt8] {
-        var length = 0
-        while length < left.count && length < right.count && left[length] == right[length] {
-            length += 1
-        }
-        precondition(length < right.count, "keys of a node must ascend")
-        return [UInt8](right[0...length])
     }
 }
 

@@ -40,7 +40,7 @@ enum UndecodedPage: Sendable {
         case .bytes(let bytes, let address, let rows):
             do throws(EngineError) {
                 let frame = try log.frame(address, kind: .page, bytes: bytes)
-                return .success(try Self.node(frame, tree, level, rows))
+                return .success(try Self.node(frame, log, tree, level, rows))
             } catch {
                 return .failure(error)
             }
@@ -49,16 +49,12 @@ enum UndecodedPage: Sendable {
 
     private static func node(
         _ frame: FrameBytes,
+        _ log: LogReader,
         _ tree: TreeID,
         _ level: Int,
         _ rows: UInt64
     ) throws(EngineError) -> TreeNode {
-        let node: TreeNode
-        do throws(FormatError) {
-            node = try PageCoding.node(frame, tree: tree, level: level)
-        } catch {
-            throw .damaged(error, place: frame.offset)
-        }
+        let node = try log.node(frame, tree: tree, level: level)
         guard node.rows == rows, node.count > 0 else {
             throw .damaged(
                 "page \(frame.offset.frameName) counts \(node.rows) entries, its parent \(rows)",

@@ -1,0 +1,130 @@
+// Leaves of rows in layout 1, with symbol tables for their texts.
+//
+// Invariants
+// - A set of tables lies below the leaves that name it, twice, and the copies begin and end so far
+//   apart that no damaged page of 4 KiB takes both.
+// - A set is written only where it saves more than it takes.
+// - Whatever does not fit layout 1, or is smaller in layout 0, stays in layout 0.
+
+internal import VarveBase
+internal import VarveFormat
+
+/// How the leaves of one tree are packed.
+struct LeafPacking: Sendable {
+    /// The tables of the tree's texts, and where they are.
+    let symbols: (set: SymbolSet, address: SymbolSetAddress)?
+
+    /// Front and body of a page of layout 1; nil for an inner node, and where layout 0 is better.
+    func payload(
+        of node: TreeNode,
+        tree: TreeID,
+        commit: CommitNumber
+    ) -> (front: [UInt8], body: [UInt8])? {
+        guard node.isLeaf, let rows = node.leafRows(),
+            let body = LeafEncoder.body(of: rows, symbols: symbols)
+        else { return nil }
+        let header = PageHeader(
+            tree: tree,
+            level: 0,
+            layout: PageHeader.packedLayout,
+            count: UInt16(node.count),
+            commit: commit
+        )
+        return (header.encoded(), body)
+    }
+}
+
+extension LeafPacking {
+    /// Places in a tree from which rows are taken as samples.
+    private static let samplePlaces: UInt64 = 64
+    /// Rows from each, at most as many bytes.
+    private static let samplesInRow = 8
+    private static let sampleBytesMax = 8 << 10
+
+    /// Learns the tables of a tree from rows all over it, and writes them where they pay; nil for a
+    /// tree that has no rows.
+    ///
+    /// - Complexity: O(samples), some milliseconds for each column of texts.
+    /// - Throws: `damaged`, `ioFailed`.
+    static func learned(
+        _ tree: Tree,
+        _ commit: CommitNumber,
+        writingTo log: inout LogWriter
+    ) throws(EngineError) -> LeafPacking? {
+        guard tree.id >= .firstFree, let samples = try samples(of: tree) else { return nil }
+        guard let set = SymbolSet.learned(from: samples) else { return LeafPacking(symbols: nil) }
+        let body = set.encoded()
+        // What a leaf of samples saves, for all rows, against what the set takes.
+        let nowhere = SymbolSetAddress(
+            first: FileHeader.logStart,
+            twin: FileHeader.logStart,
+            storedLength: 0,
+            payloadHash: 0
+        )
+        let plain = LeafEncoder.body(of: samples, symbols: nil)?.count ?? samples.bytes.count
+        let coded = LeafEncoder.body(of: samples, symbols: (set, nowhere))?.count ?? plain
+        let saved = UInt64(max(0, plain - coded)).multipliedReportingOverflow(by: tree.root.rows)
+        let pays =
+            saved.overflow
+            || saved.partialValue / UInt64(samples.objects.count) > UInt64(4 * body.count)
+        guard pays else { return LeafPacking(symbols: nil) }
+        let first = append(body, tree.id, commit, to: &log)
+        // Nothing reads it: it keeps the copies apart.
+        let filler = [UInt8](repeating: 0, count: apart)
+        _ = append(filler, tree.id, commit, to: &log)
+        let twin = append(body, tree.id, commit, to: &log)
+        let address = SymbolSetAddress(
+            first: first.offset,
+            twin: twin.offset,
+            storedLength: first.storedLength,
+            payloadHash: first.payloadHash
+        )
+        return LeafPacking(symbols: (set, address))
+    }
+
+    /// Bytes between the copies of a set.
+    private static let apart = 4096
+
+    private static func append(
+        _ body: [UInt8],
+        _ tree: TreeID,
+        _ commit: CommitNumber,
+        to log: inout LogWriter
+    ) -> PageAddress {
+        let header = ValueHeader(
+            entity: ValueHeader.blobEntity,
+            column: ValueHeader.symbolsColumn,
+            object: ObjectID(UInt64(tree.rawValue)),
+            commit: commit
+        )
+        return log.appendBody(.value, front: header.encoded(), body: body, compresses: false)
+    }
+
+    /// Rows from places all over a tree, each once; nil where the entries are no rows.
+    private static func samples(of tree: Tree) throws(EngineError) -> LeafRows? {
+        var rows = LeafRows()
+        var cursor = TreeCursor(tree)
+        let step = max(1, tree.root.rows / samplePlaces)
+        var position: UInt64 = 0
+        while position < tree.root.rows {
+            guard try cursor.seek(position: position) else { break }
+            var (count, bytes) = (0, 0)
+            repeat {
+                let object = cursor.key
+                guard object.count == 8 else { return nil }
+                var isRow = false
+                cursor.withValue { isRow = $0.count > 0 }
+                guard isRow else { return nil }
+                let id = try cursor.trailingObjectID()
+                try cursor.withRow { version, row in
+                    rows.append(object: id.rawValue, version: version.rawValue, row: row)
+                    bytes += row.count
+                }
+                count += 1
+                guard try cursor.next() else { break }
+            } while count < min(Int(clamping: step), samplesInRow) && bytes < sampleBytesMax
+            position += step
+        }
+        return rows.objects.isEmpty ? nil : rows
+    }
+}

@@ -1,0 +1,135 @@
+// From a verified frame to its node, whatever its layout.
+//
+// Invariants
+// - A packed leaf keeps the set of symbol tables that it names; sets that leaves share are read
+//   once and kept by the reader of the log, a bounded number of them.
+// - A set is there twice. While one copy is sound, nothing is lost.
+
+internal import Synchronization
+internal import VarveBase
+internal import VarveFormat
+
+extension LogReader {
+    /// The node of a verified page.
+    ///
+    /// - Throws: `damaged`; `ioFailed` while symbol tables are read.
+    func node(_ frame: FrameBytes, tree: TreeID, level: Int) throws(EngineError) -> TreeNode {
+        do throws(FormatError) {
+            guard level == 0, PageCoding.isPacked(frame) else {
+                return try PageCoding.node(frame, tree: tree, level: level)
+            }
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+        let set = try symbolSet(of: frame)
+        do throws(FormatError) {
+            return try PageCoding.packedLeaf(frame, tree: tree, set)
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+    }
+
+    /// As `node`, and each row of a packed leaf is looked at: for tools.
+    ///
+    /// - Returns: the node, and where the copies of its symbol tables are.
+    func checkedNode(
+        _ frame: FrameBytes,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> (node: TreeNode, symbols: [PageAddress]) {
+        let node = try node(frame, tree: tree, level: level)
+        guard node.isPacked else { return (node, []) }
+        do throws(FormatError) {
+            try node.checkRows(FormatPlace("page", frame.offset))
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+        return (node, try symbolSetAddress(of: frame)?.copies ?? [])
+    }
+
+    private func symbolSetAddress(of frame: FrameBytes) throws(EngineError) -> SymbolSetAddress? {
+        do throws(FormatError) {
+            return try PageCoding.symbolSetAddress(of: frame)
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+    }
+
+    private func symbolSet(of frame: FrameBytes) throws(EngineError) -> SymbolSet? {
+        guard let address = try symbolSetAddress(of: frame) else { return nil }
+        return try symbols.set(address, self)
+    }
+}
+
+extension SymbolSetAddress {
+    /// Where the copies are, the first one in front.
+    var copies: [PageAddress] {
+        [first, twin].map {
+            PageAddress(offset: $0, storedLength: storedLength, payloadHash: payloadHash)
+        }
+    }
+}
+
+/// The sets of symbol tables of one file that were read lately.
+final class SymbolSets: Sendable {
+    /// Sets that are kept for the next leaf: some for each entity of a large schema. Leaves that
+    /// are in memory keep theirs anyway.
+    private static let keptMax = 256
+
+    private let known = Mutex<[SymbolSetAddress: SymbolSet]>([:])
+
+    /// The set at an address.
+    ///
+    /// - Throws: `damaged` when neither copy is sound, `ioFailed`.
+    func set(_ address: SymbolSetAddress, _ log: LogReader) throws(EngineError) -> SymbolSet {
+        if let set = known.withLock({ $0[address] }) { return set }
+        var failure: EngineError?
+        for copy in address.copies {
+            do throws(EngineError) {
+                let set = try Self.read(copy, log)
+                known.withLock { known in
+                    if known.count >= Self.keptMax { known.removeAll() }
+                    known[address] = set
+                }
+                return set
+            } catch {
+                guard error.code == .damaged else { throw error }
+                failure = failure ?? error
+            }
+        }
+        guard let failure else { preconditionFailure("a set has two copies") }
+        throw failure
+    }
+
+    /// One copy of a set.
+    ///
+    /// - Throws: `damaged` when it is not sound, `ioFailed`.
+    static func read(
+        _ address: PageAddress,
+        _ log: LogReader
+    ) throws(EngineError) -> SymbolSet {
+        let frame = try log.frame(address, kind: .value)
+        let place = FormatPlace("symbol tables", frame.offset)
+        do throws(FormatError) {
+            let front = try ValueHeader(decoding: frame.bytes, range: frame.payload, place: place)
+            guard front.column == ValueHeader.symbolsColumn else {
+                throw FormatError(
+                    place: place,
+                    field: "column",
+                    found: "\(front.column.rawValue)",
+                    expected: "\(ValueHeader.symbolsColumn.rawValue)"
+                )
+            }
+            let (bytes, range) = try Frame.body(
+                of: frame.bytes,
+                payload: frame.payload,
+                header: frame.header,
+                frontLength: ValueHeader.length,
+                place: place
+            )
+            return try SymbolSet(decoding: bytes, range: range, place: place)
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+    }
+}
