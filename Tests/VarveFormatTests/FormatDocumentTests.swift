@@ -22,6 +22,9 @@ import VarveRecords
         "Frame kinds", "Frame flags", "Commit record fields", "Changes", "New places",
         "Operations", "Page front fields", "Tree limits", "Value front fields", "Engine trees",
         "Blob places", "Lock file fields", "Lock bytes", "Counter file fields", "Counters",
+        // Leaves/LeafDocumentTests.swift
+        "Leaf front fields", "Leaf plan fields", "Leaf types", "Leaf specials", "Leaf codings",
+        "Leaf limits", "Symbol set limits",
         // CompatibilityTests/VerdictTests.swift
         "Verdicts",
     ]

@@ -1,4 +1,4 @@
-// FENCE: the texts and data of a leaf that is made: coded with symbols, and kept once where few differ.
+// FENCE: the texts and data of a leaf that is made: coded with symbols, kept once where few differ.
 //
 // Invariants
 // - A text's place lies inside the rows' bytes, or inside the codes where its column is coded.

@@ -43,7 +43,10 @@ extension PackedLeaf {
             let isSound: Bool
             switch index {
             case 0: isSound = unsafe isLine(plan) && plan.scale > 0
-            case 1: isSound = unsafe isLine(plan) && plan.scale == 0 && plan.word >> 48 == 0
+            case 1:
+                isSound =
+                    unsafe isLine(plan) && plan.scale == 0 && plan.flags == 0
+                    && plan.last == 0
             case 2:
                 isSound =
                     unsafe plan.type == 1 && !plan.hasNil && !plan.hasAbsent
@@ -95,7 +98,9 @@ extension PackedLeaf {
                 && plan.bit & 7 == 0 && tupleBits & 7 == 0
         case .sparse:
             if plan.scale != 0 { return false }
-            if type == .uuid { return plan.width == 128 && plan.last == 0 && !plan.hasCommon }
+            if type == .uuid {
+                return plan.width == 128 && plan.last == 0 && !plan.hasCommon && !plan.isFar
+            }
             return (isInteger || isDouble) && plan.width <= 64
         case .sparseDecimal, .sparseBinary:
             return unsafe isDouble && plan.width <= 64 && Self.isScale(plan, coding)
@@ -138,6 +143,11 @@ extension PackedLeaf {
 
     /// Checks that keys ascend.
     func checkKeys(_ place: FormatPlace) throws(FormatError) {
+        if unsafe keys.width == 0 {
+            // All on the line, unless it goes beyond the last number.
+            let length = unsafe UInt64((count - 1) * keys.scale)
+            if unsafe !keyBase.addingReportingOverflow(length).overflow { return }
+        }
         var last = unsafe object(0)
         for index in unsafe 1..<max(1, count) {
             let next = unsafe object(index)

@@ -34,8 +34,8 @@ public final class SymbolSet: Sendable {
     }
 
     /// Reads a set that fills a range of bytes.
-    /// - Throws: for more than 1,024 tables or 255 symbols of one, columns that do not ascend or are
-    ///   beyond the last one that a row may have, bytes that are missing or left.
+    /// - Throws: for more than 1,024 tables or 255 symbols of one, columns that do not ascend or
+    ///   are beyond the last one that a row may have, bytes that are missing or left.
     /// - Complexity: O(bytes).
     public convenience init(
         decoding bytes: [UInt8],
