@@ -26,6 +26,7 @@ import VarveTesting
     }
 
     /// Whether a leaf is made; then every row must come back and be found.
+    @discardableResult
     static func comesBack(
         _ rows: LeafRows,
         _ set: SymbolSet?,
@@ -130,6 +131,23 @@ import VarveTesting
                 ]
             )
             #expect(try Self.comesBack(rows, set, "\(length), coded"))
+        }
+    }
+
+    @Test("Rows of up to 1,024 columns come back") func wideRowsComeBack() throws {
+        for (seed, columns) in [(1, 319), (2, 320), (3, 321), (4, 700), (5, 1024)]
+            as [(UInt64, Int)]
+        {
+            var random = SeededRandom(seed: seed)
+            let rows = LeafRows.random(&random, count: 5, columns: columns)
+            // Five rows of random values may be too long; then short ones stand for them.
+            let texts = (0..<columns).map { _ in
+                StoredValue.text(String(repeating: "x", count: random.pick([0, 1, 47, 48])))
+            }
+            if rows.bytes.count < 300_000 {
+                try Self.comesBack(rows, SymbolSet.learned(from: rows), "seed \(seed)")
+            }
+            #expect(try Self.comesBack(Self.rows([texts, [], texts]), nil, "\(columns)"))
         }
     }
 
