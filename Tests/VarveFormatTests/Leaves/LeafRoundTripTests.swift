@@ -151,6 +151,33 @@ import VarveTesting
         }
     }
 
+    @Test("Dictionaries far behind the beginning of the heap are read") func farDictionaries()
+        throws
+    {
+        let texts = (0..<2).map { String(repeating: "\($0) stone, ", count: 2000) }
+        let values = (0..<8).map { row in
+            [StoredValue.text(texts[row % 2]), .text(texts[row / 4]), .text(texts[row % 2])]
+        }
+        let rows = Self.rows(values)
+        let body = try #require(LeafEncoder.anyBody(of: rows, symbols: nil))
+        // Each text once for each column.
+        #expect(body.count > 6 * texts[0].utf8.count && body.count < 7 * texts[0].utf8.count)
+        #expect(try Self.comesBack(rows, nil, "raw"))
+        #expect(try Self.comesBack(rows, SymbolSet.learned(from: rows), "coded"))
+    }
+
+    @Test("Values outside rows come back, beside those inside") func outsideValuesComeBack() throws
+    {
+        var rows = LeafRows()
+        for index in 0..<40 as Range<UInt64> {
+            let text = String(repeating: "many stones ", count: Int(index) * 3)
+            let row = RowCoding.encode([.text(text), .data(Array(text.utf8)), .text("near")])
+            let moved = try RowCoding.movingOutside(row, above: 256)
+            rows.append(index, index, moved.row)
+        }
+        #expect(try Self.comesBack(rows, SymbolSet.learned(from: rows), "outside"))
+    }
+
     @Test("Keys on any line are found") func keysAreFound() throws {
         for (gap, count) in [
             (1, 1), (1, 65_535), (2, 300), (255, 300), (256, 300), (257, 300), (1 << 40, 100),
