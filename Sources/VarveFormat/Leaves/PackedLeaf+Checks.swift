@@ -143,9 +143,9 @@ extension PackedLeaf {
 
     /// Checks that keys ascend.
     func checkKeys(_ place: FormatPlace) throws(FormatError) {
-        if unsafe keys.width == 0 {
+        if unsafe keyMask == 0 {
             // All on the line, unless it goes beyond the last number.
-            let length = unsafe UInt64((count - 1) * keys.scale)
+            let length = unsafe UInt64((count - 1) * keySlope)
             if unsafe !keyBase.addingReportingOverflow(length).overflow { return }
         }
         var last = unsafe object(0)
@@ -172,7 +172,9 @@ extension PackedLeaf {
         var largest = 0
         for index in unsafe 0..<count {
             // The room is as `unpackRow` wants it.
-            guard let length = unsafe unpackRow(index, into: target) else {
+            guard let length = unsafe unpackRow(index, into: target),
+                let version = unsafe soundVersion(index)
+            else {
                 throw unsafe Self.error(place, "row \(index)", "damaged bytes", "a row")
             }
             let row = unsafe UnsafeRawBufferPointer(start: target, count: length)
@@ -184,7 +186,7 @@ extension PackedLeaf {
             guard unsafe Self.isCanonical(row, layout) else {
                 throw unsafe Self.error(place, "row \(index)", "another form", "the shortest form")
             }
-            sum += length + ByteWriter.varintSize(unsafe version(index))
+            sum += length + ByteWriter.varintSize(version)
             largest = max(largest, length)
         }
         guard unsafe sum == rawBytes, unsafe largest == rowBytesMax else {

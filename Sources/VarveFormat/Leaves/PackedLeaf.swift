@@ -21,7 +21,7 @@
     /// The most bytes of a packed row in such a leaf.
     public static let rowBytesLimit = 65_536
 
-    @unsafe let base: UnsafeRawPointer
+    @usableFromInline @unsafe let base: UnsafeRawPointer
     /// Memory of the set's tables, one after the other.
     @unsafe let tables: UnsafeRawPointer?
     /// Bytes of the body.
@@ -34,18 +34,21 @@
     public let rowBytesMax: Int
     /// Columns of the widest row.
     public let columnCount: Int
-    let tupleBits: Int
+    @usableFromInline let tupleBits: Int
     /// Where the far bases begin.
     let bases: Int
     /// Where the tuples begin, in bits.
-    let tuples: Int
+    @usableFromInline let tuples: Int
     /// Where the heap begins.
     let heap: Int
     /// Where row 0 begins in the heap, by the line alone.
     let heapBase: Int
     let heapSlope: Int
-    let keyBase: UInt64
-    let keys: LeafPlanWord
+    @usableFromInline let keyBase: UInt64
+    /// First bit of a key's code in a tuple.
+    @usableFromInline let keyBit: Int
+    @usableFromInline let keyMask: UInt64
+    @usableFromInline let keySlope: Int
     /// What every row's count and tags take at least.
     let headLeast: Int
 
@@ -120,7 +123,10 @@
             )
         }
         // The front ends before the plans begin, and those before the heap.
-        unsafe keys = unsafe LeafPlanWord(Self.word(base, Self.frontLength))
+        let keys = unsafe LeafPlanWord(Self.word(base, Self.frontLength))
+        unsafe keyBit = keys.bit
+        unsafe keyMask = ~(UInt64.max &<< UInt64(keys.width))
+        unsafe keySlope = keys.scale
         unsafe keyBase = unsafe UInt64(
             bitPattern: Self.farOrNear(base, keys, bases, tupleStart)
         )
@@ -133,12 +139,14 @@
     }
 
     /// The object of a row, which must be below `count`.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func object(_ index: Int) -> UInt64 {
         unsafe assert(index >= 0 && index < count)
-        // A plan that was checked.
-        let code = unsafe bits(tuples &+ index &* tupleBits &+ keys.bit, keys.width)
-        return unsafe keyBase &+ UInt64(truncatingIfNeeded: index &* keys.scale) &+ code
+        let bit = unsafe tuples &+ index &* tupleBits &+ keyBit
+        // A code of a tuple; its plan was checked.
+        let word = unsafe base.loadUnaligned(fromByteOffset: bit &>> 3, as: UInt64.self)
+        let code = unsafe word.littleEndian &>> UInt64(truncatingIfNeeded: bit & 7) & keyMask
+        return unsafe keyBase &+ UInt64(truncatingIfNeeded: index &* keySlope) &+ code
     }
 
     /// The first row whose object is not below one, and whether it is that one.
@@ -152,10 +160,10 @@
         if object >= last { return unsafe object == last ? (count &- 1, true) : (count, false) }
         // Between two keys, so less than 2^57 from the base, which may lie below 0.
         let distance = unsafe Int(truncatingIfNeeded: object &- keyBase)
-        let slope = unsafe keys.scale
+        let slope = unsafe keySlope
         if distance >= 0 {
             // A code is at least 0 and at most the mask.
-            let mask = unsafe Int(truncatingIfNeeded: ~(UInt64.max &<< UInt64(keys.width)))
+            let mask = unsafe Int(truncatingIfNeeded: keyMask)
             high = unsafe min(count &- 1, (slope == 1 ? distance : distance / slope) &+ 1)
             low = min(high, max(0, distance &- mask) / slope)
         }
@@ -169,7 +177,11 @@
 
     /// The version of a row, which must be below `count`; 0 where the bytes are damaged.
     @inline(__always)
-    public func version(_ index: Int) -> UInt64 {
+    public func version(_ index: Int) -> UInt64 { unsafe soundVersion(index) ?? 0 }
+
+    /// The version of a row; nil where the bytes are damaged.
+    @inline(__always)
+    func soundVersion(_ index: Int) -> UInt64? {
         unsafe assert(index >= 0 && index < count)
         let tuple = unsafe tuples &+ index &* tupleBits
         // The third plan, which was checked.
@@ -182,7 +194,7 @@
         if plan.coding == UInt64(LeafCoding.packed.rawValue) { return base &+ code }
         if code < plan.specials { return base }
         // Versions are in front of all other values of a row.
-        return unsafe sparseCode(plan, heapStart(index, tuple)).map { base &+ $0 } ?? 0
+        return unsafe sparseCode(plan, heapStart(index, tuple)).map { base &+ $0 }
     }
 
     // MARK: Places

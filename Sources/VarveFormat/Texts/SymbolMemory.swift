@@ -193,7 +193,7 @@
     /// nil when the codes are damaged or the text does not fit. Up to 8 bytes behind the limit may
     /// be overwritten.
     /// - Complexity: O(count), some 2 GB/s.
-    @inline(__always)
+    @inline(never)
     @unsafe static func decode(
         _ table: UnsafeRawPointer,
         _ source: UnsafeRawPointer,
@@ -205,17 +205,23 @@
         var end = 0
         while at < count {
             if end > limit { return nil }
+            // Four codes at once: the fourth symbol begins at most 24 bytes behind the end.
+            if at &+ 4 <= count, end &+ 24 <= limit {
+                let next = unsafe decodeFour(table, source + at, target, end)
+                if next >= 0 {
+                    end = next
+                    at &+= 4
+                    continue
+                }
+            }
             // `at` is below `count`, and a table has 256 words and 256 lengths.
             let code = unsafe Int(source.load(fromByteOffset: at, as: UInt8.self))
             at &+= 1
-            let length = unsafe Int(table.load(fromByteOffset: lengths &+ code, as: UInt8.self))
-            let word = unsafe table.load(fromByteOffset: 8 &* code, as: UInt64.self)
-            // At most at the limit, and the caller has 8 bytes more.
-            unsafe target.storeBytes(of: word, toByteOffset: end, as: UInt64.self)
+            let length = unsafe put(table, code, target, end)
             end &+= length
             if length == 0 {
                 guard code == Int(SymbolTable.escape), at < count else { return nil }
-                // As above.
+                // At most at the limit, and the caller has 8 bytes more.
                 let byte = unsafe source.load(fromByteOffset: at, as: UInt8.self)
                 unsafe target.storeBytes(of: byte, toByteOffset: end, as: UInt8.self)
                 at &+= 1
@@ -223,6 +229,47 @@
             }
         }
         return end <= limit ? end : nil
+    }
+
+    /// Puts the symbols of four codes behind the text so far; where that ends, or a number below 0
+    /// where a code has no symbol.
+    @inline(__always)
+    private static func decodeFour(
+        _ table: UnsafeRawPointer,
+        _ source: UnsafeRawPointer,
+        _ target: UnsafeMutableRawPointer,
+        _ start: Int
+    ) -> Int {
+        // The caller has compared: four codes are there.
+        let four = unsafe source.loadUnaligned(as: UInt32.self).littleEndian
+        let first = Int(four & 255)
+        let second = Int(four &>> 8 & 255)
+        let third = Int(four &>> 16 & 255)
+        let fourth = Int(four &>> 24)
+        // And room for four symbols; what those of no length put there is overwritten.
+        let one = unsafe put(table, first, target, start)
+        let afterOne = start &+ one
+        let two = unsafe put(table, second, target, afterOne)
+        let afterTwo = afterOne &+ two
+        let three = unsafe put(table, third, target, afterTwo)
+        let afterThree = afterTwo &+ three
+        let last = unsafe put(table, fourth, target, afterThree)
+        let lacks = (one &- 1) | (two &- 1) | (three &- 1) | (last &- 1)
+        return lacks < 0 ? -1 : afterThree &+ last
+    }
+
+    /// Puts a code's symbol at a place, and zeros up to 8 bytes; its length, 0: it has none.
+    @inline(__always)
+    private static func put(
+        _ table: UnsafeRawPointer,
+        _ code: Int,
+        _ target: UnsafeMutableRawPointer,
+        _ end: Int
+    ) -> Int {
+        // A table has 256 words and 256 lengths; the caller has room for 8 bytes.
+        let word = unsafe table.load(fromByteOffset: 8 &* code, as: UInt64.self)
+        unsafe target.storeBytes(of: word, toByteOffset: end, as: UInt64.self)
+        return unsafe Int(table.load(fromByteOffset: lengths &+ code, as: UInt8.self))
     }
 }
 

@@ -43,6 +43,7 @@ import VarveTesting
     static func use(_ body: [UInt8], count: Int, _ set: SymbolSet?) -> Bool {
         let isSound = unsafe try? LentLeaf.with(body, count: count, set) { leaf in
             let read = unsafe LentLeaf.rows(leaf)
+            #expect(zip(read, read.dropFirst()).allSatisfy { $0.object < $1.object })
             for row in read {
                 if let bytes = row.bytes { #expect(unsafe bytes.count <= leaf.rowBytesMax) }
             }

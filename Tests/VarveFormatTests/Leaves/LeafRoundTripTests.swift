@@ -26,6 +26,7 @@ import VarveTesting
     }
 
     /// Whether a leaf is made; then every row must come back and be found.
+    @discardableResult
     static func comesBack(
         _ rows: LeafRows,
         _ set: SymbolSet?,
@@ -131,6 +132,50 @@ import VarveTesting
             )
             #expect(try Self.comesBack(rows, set, "\(length), coded"))
         }
+    }
+
+    @Test("Rows of up to 1,024 columns come back") func wideRowsComeBack() throws {
+        for (seed, columns) in [(1, 319), (2, 320), (3, 321), (4, 700), (5, 1024)]
+            as [(UInt64, Int)]
+        {
+            var random = SeededRandom(seed: seed)
+            let rows = LeafRows.random(&random, count: 5, columns: columns)
+            // Five rows of random values may be too long; then short ones stand for them.
+            let texts = (0..<columns).map { _ in
+                StoredValue.text(String(repeating: "x", count: random.pick([0, 1, 47, 48])))
+            }
+            if rows.bytes.count < 300_000 {
+                try Self.comesBack(rows, SymbolSet.learned(from: rows), "seed \(seed)")
+            }
+            #expect(try Self.comesBack(Self.rows([texts, [], texts]), nil, "\(columns)"))
+        }
+    }
+
+    @Test("Dictionaries far behind the beginning of the heap are read") func farDictionaries()
+        throws
+    {
+        let texts = (0..<2).map { String(repeating: "\($0) stone, ", count: 2000) }
+        let values = (0..<8).map { row in
+            [StoredValue.text(texts[row % 2]), .text(texts[row / 4]), .text(texts[row % 2])]
+        }
+        let rows = Self.rows(values)
+        let body = try #require(LeafEncoder.anyBody(of: rows, symbols: nil))
+        // Each text once for each column.
+        #expect(body.count > 6 * texts[0].utf8.count && body.count < 7 * texts[0].utf8.count)
+        #expect(try Self.comesBack(rows, nil, "raw"))
+        #expect(try Self.comesBack(rows, SymbolSet.learned(from: rows), "coded"))
+    }
+
+    @Test("Values outside rows come back, beside those inside") func outsideValuesComeBack() throws
+    {
+        var rows = LeafRows()
+        for index in 0..<40 as Range<UInt64> {
+            let text = String(repeating: "many stones ", count: Int(index) * 3)
+            let row = RowCoding.encode([.text(text), .data(Array(text.utf8)), .text("near")])
+            let moved = try RowCoding.movingOutside(row, above: 256)
+            rows.append(index, index, moved.row)
+        }
+        #expect(try Self.comesBack(rows, SymbolSet.learned(from: rows), "outside"))
     }
 
     @Test("Keys on any line are found") func keysAreFound() throws {
