@@ -13,6 +13,8 @@ import VarveTesting
 /// Makes one store in an empty folder, as "store.varve".
 struct GoldenStore: Sendable, CustomStringConvertible {
     let name: String
+    /// Of the format that it shows.
+    var version = 1
     let make: @Sendable (URL) throws -> Void
     var description: String { name }
 
@@ -22,6 +24,7 @@ struct GoldenStore: Sendable, CustomStringConvertible {
         GoldenStore(name: "compacted") { try Maker($0, seed: 3).makeCompacted() },
         GoldenStore(name: "unclean") { try Maker($0, seed: 4).makeUnclean() },
         GoldenStore(name: "backup") { try Maker($0, seed: 5).makeBackup() },
+        GoldenStore(name: "packed", version: 2) { try Maker($0, seed: 6).makePacked() },
     ]
     static let all = first + logs
 }
@@ -374,6 +377,47 @@ private final class Maker {
                 )
             }
         }
+        try store.close()
+    }
+
+    /// Leaves of layout 1 with and without symbol tables, all types among their rows; leaves of
+    /// layout 0 that came after the compaction.
+    func makePacked() throws {
+        let store = try open { $0.packsLeaves = true }
+        _ = store.allocateObjectIDs(2000)
+        let words = ["harbour", "lighthouse", "tide", "Überfahrt", "anchor"]
+        let item = try entity("Item", store)
+        _ = try store.write(author: "import") { transaction in
+            try put(store, transaction, "Group", 1, [("name", .text("all"))])
+            try put(store, transaction, "Group", 2, [("name", .text("none"))])
+            try put(store, transaction, "Item", 10, lowest)
+            try put(store, transaction, "Item", 11, highest)
+            try put(store, transaction, "Item", 12, Self.types.map { ($0.0, .null) })
+            try put(store, transaction, "Item", 13, [])
+            try put(store, transaction, "Item", 14, special)
+            try put(store, transaction, "Item", 15, long)
+            for id in UInt64(20)..<130 {
+                let text = (0..<id % 6 + 4).map { words[Int((id / 2 + $0 * $0) % 5)] }
+                var fields = number(id, Int64(id) * 7 % 31)
+                fields[1].1 = .text(text.joined(separator: " "))
+                fields.append(("date", .date(700_000_000 + Double(id) * 60.5)))
+                if id % 3 == 0 { fields.append(("uuid", .uuid(UUIDValue(high: id, low: 7)))) }
+                try put(store, transaction, "Item", id + id / 50 * 100, fields)
+            }
+        }
+        _ = try store.write(author: "later") { transaction in
+            try transaction.update(
+                item.id,
+                ObjectID(30),
+                try values(store, "Item", [("bool", .bool(true))])
+            )
+        }
+        _ = try store.compact()
+        _ = try store.write(author: "after") { transaction in
+            try transaction.delete(item.id, ObjectID(31))
+            try put(store, transaction, "Item", 1900, number(0, 5))
+        }
+        try store.engine.checkpoint()
         try store.close()
     }
 

@@ -58,6 +58,7 @@ import VarveTesting
         #expect(constants["length"] == "\(FileHeader.length)")
         #expect(constants["logStart"] == "\(FileHeader.logStart.rawValue)")
         #expect(constants["version"] == "\(FileHeader.currentVersion)")
+        #expect(constants["packedVersion"] == "\(FileHeader.packedVersion)")
         #expect(try FormatDocument.bytes(constants["magic"] ?? "") == FileHeader.magic)
         #expect(Array(bytes[..<8]) == FileHeader.magic)
     }

@@ -69,8 +69,8 @@ extension LeafPacking {
             || saved.partialValue / UInt64(samples.objects.count) > UInt64(4 * body.count)
         guard pays else { return LeafPacking(symbols: nil) }
         let first = append(body, tree.id, commit, to: &log)
-        // Nothing reads it: it keeps the copies apart.
-        let filler = [UInt8](repeating: 0, count: apart)
+        // Nothing reads it: it keeps the copies apart. Zeros would be compressed.
+        let filler = [UInt8](repeating: 0x55, count: apart)
         _ = append(filler, tree.id, commit, to: &log)
         let twin = append(body, tree.id, commit, to: &log)
         let address = SymbolSetAddress(

@@ -84,6 +84,7 @@ extension ContainerOptions {
         records.engine.checkpointed = trace?.checkpoints(place)
         records.engine.retention = retention
         records.engine.compactsAutomatically = compactsAutomatically
+        records.engine.packsLeaves = packsRows
         if let turn = turnMilliseconds { records.engine.turnMilliseconds = turn }
         adjustingEngine?(&records.engine)
         if !plantedBugs.isEmpty {

@@ -13,7 +13,7 @@ enum ModelTarget {
     static func run(_ input: [UInt8]) throws {
         guard input.count <= 512 else { return }
         var reader = InputReader(input)
-        let work = try Work(retention: reader.byte() % 3, weight: reader.byte() % 2)
+        let work = try Work(retention: reader.byte() % 3, weight: reader.byte())
         while !reader.isAtEnd { try work.step(&reader) }
         try work.finish()
     }
@@ -30,7 +30,8 @@ enum ModelTarget {
         init(retention: UInt8, weight: UInt8) throws {
             adjust = { options in
                 options.retention = [.newest, .commits(2), .all][Int(retention)]
-                options.nodeWeightMax = weight == 0 ? 256 : 4096
+                options.nodeWeightMax = weight % 2 == 0 ? 256 : 4096
+                options.packsLeaves = weight & 2 != 0
                 options.inlineValueBytesMax = 256
             }
             store = try Self.open(disk, adjust)

@@ -317,6 +317,12 @@ extension SeedMaker {
             _ = try $0.store.compact()
             try $0.items(2)
         }
+        try add("packed", { $0.packsLeaves = true }) {
+            try $0.put("Item", [(1, everything), (200, everything)])
+            try $0.items(90, text: 60)
+            _ = try $0.store.compact()
+            try $0.items(2)
+        }
         try add("migrated") {
             try $0.items(4)
             try $0.reopen(Self.second)

@@ -10,16 +10,23 @@ import VarveTesting
 @testable import VarveEngine
 
 @Suite(.verified) struct CompactionFaultTests {
-    private static func open(_ disk: SimulatedDisk, _ retention: Retention) throws -> Engine {
-        try CompactionTests.open(disk.root, retention)
+    private static func open(
+        _ disk: SimulatedDisk,
+        _ retention: Retention,
+        packs: Bool = false
+    ) throws -> Engine {
+        try CompactionTests.open(disk.root, retention, packs: packs)
     }
 
     /// The power goes at each call of a compaction and of the commits behind it: what opens is the
     /// last acknowledged state or the one being saved, and it can be compacted.
-    @Test(arguments: [(UInt64(101), Retention.newest), (102, .all), (103, .commits(5))])
-    func thePowerMayGoAtAnyCall(seed: UInt64, retention: Retention) throws {
+    @Test(arguments: [
+        (UInt64(101), Retention.newest, false), (102, .all, false), (103, .commits(5), false),
+        (104, .newest, true), (105, .all, true),
+    ])
+    func thePowerMayGoAtAnyCall(seed: UInt64, retention: Retention, packs: Bool) throws {
         let disk = SimulatedDisk()
-        let engine = try Self.open(disk, retention)
+        let engine = try Self.open(disk, retention, packs: packs)
         var history = RandomHistory(seed: seed)
         for _ in 0..<14 { try history.commit(engine) }
         var acknowledged = [engine.snapshot().number]
@@ -39,7 +46,7 @@ import VarveTesting
         for (state, note) in moments {
             let allowed = acknowledged[note...min(note + 1, acknowledged.count - 1)]
             let image = SimulatedDisk.powerCut(state, &random)
-            let opened = try Self.open(image, retention)
+            let opened = try Self.open(image, retention, packs: packs)
             let number = opened.snapshot().number
             #expect(allowed.contains(number), "call \(cases): commit \(number.rawValue)")
             #expect(

@@ -14,11 +14,13 @@ import VarveIO
         _ directory: any StoreDirectory,
         _ retention: Retention,
         _ clock: SetClock = SetClock(),
-        maintenance: Maintenance = .automatic
+        maintenance: Maintenance = .automatic,
+        packs: Bool = false
     ) throws -> Engine {
         try Engine.openTest(directory) {
             RandomHistory.adjust(&$0)
             $0.compactedLeafBytes = 1 << 10
+            $0.packsLeaves = packs
             $0.retention = retention
             $0.environment = clock
             $0.maintenance = maintenance

@@ -23,6 +23,8 @@ public struct PeerOptions: Sendable {
     public var keepsOldLogs = false
     /// Whether many rows are inserted and changed object by object where the library has batches.
     public var makesObjects = false
+    /// Whether a library that can packs the leaves of a store that was filled.
+    public var packsLeaves = false
 
     /// Indexed, usual settings, 64 MiB of cache.
     public init() {}

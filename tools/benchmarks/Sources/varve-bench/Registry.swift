@@ -66,17 +66,20 @@ enum Registry {
         Workload(
             id: "c",
             title: "random reads by ID",
-            contestants: everybody(Events.RandomReads()) + [.rowCopy]
+            contestants: everybody(Events.RandomReads()) + packed(Events.RandomReads())
+                + [.rowCopy]
         ),
         Workload(
             id: "d",
             title: "rows in the order of timestamps",
-            contestants: everybody(Events.OrderedScan()) + [.rowWalk]
+            contestants: everybody(Events.OrderedScan()) + packed(Events.OrderedScan())
+                + [.rowWalk]
         ),
         Workload(
             id: "e",
             title: "the whole list in the order of timestamps",
-            contestants: everybody(Events.SortedFetch()) + [.rowBuilding]
+            contestants: everybody(Events.SortedFetch()) + packed(Events.SortedFetch())
+                + [.rowBuilding]
         ),
         Workload(
             id: "f",
@@ -89,7 +92,7 @@ enum Registry {
         Workload(
             id: "h",
             title: "opening and a first read",
-            contestants: everybody(Events.Opening()) + [.coldRead]
+            contestants: everybody(Events.Opening()) + packed(Events.Opening()) + [.coldRead]
         ),
         Workload(
             id: "i",
@@ -99,7 +102,7 @@ enum Registry {
         Workload(
             id: "k",
             title: "questions about many rows",
-            contestants: everybody(Events.Queries()) + [.rowFilter]
+            contestants: everybody(Events.Queries()) + packed(Events.Queries()) + [.rowFilter]
         ),
         Workload(
             id: "l",
@@ -175,6 +178,20 @@ enum Registry {
         var own = entry(Report.varve + ", object by object", .object)
         own.options.makesObjects = true
         return [event.contestant(own, VarveObjectPeer.self)]
+    }
+
+    /// Varve with leaves that a compaction packed.
+    static func packed(_ event: some Event) -> [Contestant] {
+        var records = entry(Report.varve + ", packed", .engine)
+        var objects = entry(Report.varve + ", packed", .object)
+        for options in [\Entry.options, \.modest, \.roomy] {
+            records[keyPath: options].packsLeaves = true
+            objects[keyPath: options].packsLeaves = true
+        }
+        return [
+            event.contestant(records, VarveRecordPeer.self),
+            event.contestant(objects, VarveObjectPeer.self),
+        ]
     }
 
     /// Contestants below objects.

@@ -16,6 +16,11 @@ struct Mix {
     var usesSmallCache = false
     /// Whether transactions write pages before they commit: then each of them is a TREE.
     var writesEarly = false
+    /// Whether compactions pack leaves.
+    var packsLeaves: Bool {
+        // Without a random number of its own: those of a seed stay what they were.
+        weights.values.reduce(0, +) % 2 == 0
+    }
 
     init(_ random: inout SeededRandom, without: Set<Kind>) {
         for kind in Kind.allCases {
@@ -55,6 +60,7 @@ struct Mix {
             options.engine.changedBytesMax = 5 << 10
         }
         options.engine.compactedLeafBytes = 1 << 10
+        options.engine.packsLeaves = packsLeaves
         options.engine.compactsAutomatically = false
         options.engine.maintenance = .inline
         options.engine.nodeCacheBytes = usesSmallCache ? 8 << 10 : 1 << 20

@@ -88,10 +88,19 @@ extension VarveObjectPeer: CompactingPeer {
 
     private func id(_ number: Int64) -> StoredItem.ID { ids[Int(number) - 1] }
 
-    /// Below the container, which compacts by itself and has no call for it.
+    func settle() throws {
+        if settings.packsRows { try compact() }
+    }
+
+    /// Below the container, whose own call for it waits.
     func compact() throws {
         try container.closeNow()
-        let store = try RecordStore.openAsStored(.file(directory: directory, name: "items"))
+        var options = RecordOptions()
+        options.engine.packsLeaves = settings.packsRows
+        let store = try RecordStore.openAsStored(
+            .file(directory: directory, name: "items"),
+            options: options
+        )
         _ = try store.compact()
         try store.close()
         try reopen()

@@ -27,7 +27,7 @@ final class VarveObjectPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
     let makesObjects: Bool
     let directory: String
     private let url: URL
-    private let settings: ContainerOptions
+    let settings: ContainerOptions
     private(set) var ids: [StoredItem.ID] = []
 
     init(directory: String, options: PeerOptions) throws {
@@ -172,6 +172,7 @@ extension ContainerOptions {
     /// Room for rows and nodes together as large as the others' caches.
     init(_ options: PeerOptions) {
         self.init()
+        packsRows = options.packsLeaves
         unreferencedRowBytes = options.rowCacheBytes ?? unreferencedRowBytes
         nodeCacheBytes =
             options.cacheBytes - min(unreferencedRowBytes, options.cacheBytes / 2)

@@ -133,6 +133,10 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     func close() throws { try store.close() }
 
+    func settle() throws {
+        if settings.engine.packsLeaves { _ = try store.compact() }
+    }
+
     // Workload b
     func commit(_ item: Item) throws { try insert([item]) }
 
@@ -252,6 +256,7 @@ extension RecordOptions {
     /// Room for rows and nodes together as large as the others' caches.
     init(_ options: PeerOptions) {
         self.init()
+        engine.packsLeaves = options.packsLeaves
         unreferencedRowBytes = options.rowCacheBytes ?? unreferencedRowBytes
         engine.nodeCacheBytes =
             options.cacheBytes - min(unreferencedRowBytes, options.cacheBytes / 2)
