@@ -90,7 +90,8 @@
         }
         masks[0] = 1 << UInt32(LeafType.int.rawValue)
         for column in 0..<columns {
-            guard let plan = plan(masks[column]), load(column, plan.type) else { return false }
+            let plan = plan(masks[column])
+            if !load(column, plan.type) { return false }
             plans.append(plan)
         }
         return true
@@ -152,7 +153,7 @@
     }
 
     /// The beginning of a plan: type, nil and absent; of a column without values any type.
-    private func plan(_ mask: UInt32) -> LeafPlan? {
+    private func plan(_ mask: UInt32) -> LeafPlan {
         let types = mask & 0xFFFF
         let first = LeafType(rawValue: UInt8(types.trailingZeroBitCount & 15)) ?? .bool
         var plan = LeafPlan(types == 0 ? .bool : types.nonzeroBitCount > 1 ? .any : first)

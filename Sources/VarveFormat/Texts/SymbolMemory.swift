@@ -74,19 +74,25 @@
         default: place = Self.slots + 4 * Self.bucket(symbol.word)
         }
         // Hashes have as many bits as the table has places.
-        let taken = unsafe start.load(fromByteOffset: place, as: UInt16.self)
+        let taken = unsafe start.load(fromByteOffset: place, as: UInt16.self).littleEndian
         var isFree = taken == 0
         if taken != 0, symbol.length > 2 {
             // The second place of the bucket; the longer symbol goes first.
-            let second = unsafe start.load(fromByteOffset: place + 2, as: UInt16.self)
-            isFree = second == 0
+            isFree = unsafe start.load(fromByteOffset: place + 2, as: UInt16.self) == 0
             if isFree, taken >> 8 < entry >> 8 {
-                unsafe start.storeBytes(of: taken, toByteOffset: place + 2, as: UInt16.self)
+                unsafe start.storeBytes(
+                    of: taken.littleEndian,
+                    toByteOffset: place + 2,
+                    as: UInt16.self
+                )
             } else {
                 place += 2
             }
         }
-        if isFree { unsafe start.storeBytes(of: entry, toByteOffset: place, as: UInt16.self) }
+        if isFree {
+            // As above.
+            unsafe start.storeBytes(of: entry.littleEndian, toByteOffset: place, as: UInt16.self)
+        }
         set(table, symbol, code: code)
         return isFree
     }
@@ -117,11 +123,13 @@
         if left >= 2 {
             // As above.
             let place = pairs &+ 2 &* pair(word)
-            let entry = unsafe Int(table.load(fromByteOffset: place, as: UInt16.self))
+            let entry = unsafe Int(
+                table.load(fromByteOffset: place, as: UInt16.self).littleEndian
+            )
             if entry != 0, unsafe isMatch(table, entry, word, left) { return entry }
         }
         let place = singles &+ 2 &* Int(truncatingIfNeeded: word & 0xFF)
-        return unsafe Int(table.load(fromByteOffset: place, as: UInt16.self))
+        return unsafe Int(table.load(fromByteOffset: place, as: UInt16.self).littleEndian)
     }
 
     @inline(__always)
