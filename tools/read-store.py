@@ -460,6 +460,14 @@ def body_length(tag):
     return BODY[tag] if tag in BODY else (tag - 32) // 2
 
 
+def is_text(data):
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def decode_row(data):
     """"Rows": a list of (tag, body)."""
     reader = Reader(data)
@@ -897,7 +905,9 @@ class State:
         if digest in self.blob_places:
             content = self.store.value(self.blob_places[digest])
         else:
-            with open(os.path.join(self.store.blobs, digest.hex()), "rb") as file:
+            path = os.path.join(self.store.blobs, digest.hex())
+            need(os.path.isfile(path), "a blob without its file")
+            with open(path, "rb") as file:
                 content = file.read()
         need(len(content) == length, "a blob of another length")
         return "blob(%d, %016x)" % (length, xxh64(content))
@@ -930,6 +940,7 @@ class State:
             need(len(body) == length and body[:256] == inside, "a value that its row does not know")
             tag = 32 if tag == OUTSIDE_TEXT else 33
         name = "data" if tag & 1 else "text"
+        need(name == "data" or is_text(body), "a text that is no UTF-8")
         if len(body) > 40:
             return "%s(%d bytes, %016x)" % (name, len(body), xxh64(body))
         if name == "data":
@@ -958,7 +969,7 @@ class Dump:
 
     def __init__(self, store):
         self.store, self.lines = store, []
-        self.prefix = ""
+        self.prefix, self.known_row_trees = "", None
 
     def put(self, at, data, text):
         """A line per 8 bytes, the meaning beside the first."""
@@ -1302,7 +1313,9 @@ class Dump:
                     notes.number(1, "isDescending")
 
     def row_trees(self):
-        return {entity["tree"] for entity in State(self.store).schema.entities}
+        if self.known_row_trees is None:
+            self.known_row_trees = {entity["tree"] for entity in State(self.store).schema.entities}
+        return self.known_row_trees
 
 
 class Notes(Reader):
