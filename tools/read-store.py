@@ -171,6 +171,8 @@ class Store:
         with open(path, "rb") as file:
             self.data = file.read()
         self.blobs = path[:-len(".varve")] + ".varve-blobs"
+        # What was read of sets of symbol tables, by place; the trees that have leaves of layout 1.
+        self.symbol_sets, self.packed_trees = {}, set()
         self.read_header()
         # 1. of "Reading a log": the end of the data.
         self.data_end = max(len(self.data.rstrip(b"\0")), LOG_START)
@@ -186,8 +188,8 @@ class Store:
     def read_header(self):
         copy = self.header_copy(0) or self.header_copy(4096)
         need(copy is not None, "no sound file header")
-        reader_needs = struct.unpack_from("<I", copy, 12)[0]
-        need(reader_needs <= 1, "a format that is too new")
+        self.reader_needs = struct.unpack_from("<I", copy, 12)[0]
+        need(self.reader_needs <= 2, "a format that is too new")
         self.store_id, self.file_id = copy[24:40].hex(), copy[40:56]
         self.generation = struct.unpack_from("<Q", copy, 56)[0]
         self.seed = xxh64(self.file_id)
@@ -386,8 +388,13 @@ class Store:
     def walk(self, tree, level, address, rows, below, entries):
         payload = self.addressed(address, PAGE, below)
         own_tree, own_level, layout, count, _ = struct.unpack_from("<IBBHQ", payload)
-        need((own_tree, own_level, layout) == (tree, level, 0), "a page of another tree")
+        need((own_tree, own_level) == (tree, level), "a page of another tree")
         need(count > 0 and level <= 15, "a page that no tree has")
+        need(layout == 0 or layout == 1 and level == 0, "an unknown layout")
+        if layout == 1:
+            need(rows == count, "a page with another count")
+            self.walk_packed(tree, address[0], payload, count, entries)
+            return
         reader = Reader(payload[16:])
         prefix = reader.sized()
         if level == 0:
@@ -406,6 +413,35 @@ class Store:
                 self.walk(tree, level - 1, child, below_it, address[0], entries)
         reader.end()
 
+    # "Leaves of layout 1", "Sets of symbol tables"
+    def walk_packed(self, tree, offset, payload, count, entries):
+        need(self.reader_needs >= 2, "a leaf of format version 2 in a store of version 1")
+        need(tree >= 16, "a leaf of layout 1 in a tree without rows")
+        need(not self.frame(offset).flags & COMPRESSED, "a leaf of layout 1 in a block")
+        self.packed_trees.add(tree)
+        entries.update(Leaf(self, payload[16:], count, offset).entries())
+
+    def symbol_set(self, places, stored, payload_hash, below):
+        """The tables of a set, of the first of its two frames that is sound."""
+        need(places[0] != places[1], "a set that is there once")
+        for place in places:
+            need(place % 8 == 0 and place >= LOG_START and stored > 0
+                 and place + 32 + (stored + 7) // 8 * 8 + 8 <= below,
+                 "a set where none can be")
+        for place in places:
+            if (place, stored, payload_hash) in self.symbol_sets:
+                return self.symbol_sets[place, stored, payload_hash]
+            try:
+                payload = self.addressed((place, stored, payload_hash), VALUE, below)
+                need(payload[2:8] == b"\xff\xff\0\0\0\0", "a value that is no set")
+                tables = symbol_tables(payload[24:])
+            except (Damaged, IndexError) as error:
+                damage = error
+                continue
+            self.symbol_sets[place, stored, payload_hash] = tables
+            return tables
+        raise Damaged("both frames of a set are damaged: %s" % damage)
+
     def value(self, place):
         address, length = place
         bytes_ = self.addressed(address, VALUE, len(self.data))[24:]
@@ -422,6 +458,14 @@ ABSENT, NULL, OUTSIDE_TEXT, OUTSIDE_DATA = 0, 1, 19, 20
 def body_length(tag):
     need(tag in BODY or tag >= 32, "an unknown tag %d" % tag)
     return BODY[tag] if tag in BODY else (tag - 32) // 2
+
+
+def is_text(data):
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def decode_row(data):
@@ -447,6 +491,278 @@ def apply_patch(row, data):
     return row
 
 
+def symbol_tables(data):
+    """"Sets of symbol tables": the symbols of each table, by their codes."""
+    reader, tables, before = Reader(data), [], -1
+    count = reader.number(2)
+    need(count <= 1024, "too many tables of symbols")
+    for _ in range(count):
+        column, counts = reader.number(2), reader.take(8)
+        need(before < column < 1024, "tables of symbols that do not ascend")
+        need(sum(counts) <= 255, "too many symbols")
+        tables.append([reader.take(size) for size, symbols in enumerate(counts, 1)
+                       for _ in range(symbols)])
+        before = column
+    reader.end()
+    return tables
+
+
+def expand(data, symbols):
+    """A text that is coded with a table of symbols; as it is without one."""
+    if symbols is None:
+        return data
+    out, codes = bytearray(), iter(data)
+    for code in codes:
+        if code == 255:
+            code = next(codes, None)
+            need(code is not None, "a coded text that ends with an escape")
+            out.append(code)
+        else:
+            need(code < len(symbols), "a code without a symbol")
+            out += symbols[code]
+    return bytes(out)
+
+
+def spelled_varint(number):
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def signed(number):
+    """The i64 of a sum, which is without carry."""
+    return (number + (1 << 63) & MASK) - (1 << 63)
+
+
+# "Leaf types", "Leaf specials", "Leaf codings"
+LEAF_TYPES = "bool int double uuid text date float reference data any".split()
+BOOL, INT, DOUBLE, UUID, TEXT, DATE, FLOAT, REFERENCE, DATA, ANY = range(10)
+IS_NULL, IS_ABSENT, IS_COMMON, FAR = 1, 2, 4, 128
+LEAF_CODINGS = ("packed decimal binary raw sparse sparseDecimal sparseBinary text dictionary "
+                "body").split()
+(PACKED, DECIMAL, BINARY, RAW, SPARSE, SPARSE_DECIMAL, SPARSE_BINARY, CODED, DICTIONARY,
+ IN_BODY) = range(10)
+# The types that a coding has.
+TYPES = {PACKED: {BOOL, INT, FLOAT, REFERENCE}, RAW: {INT, DOUBLE, DATE, REFERENCE, UUID},
+         CODED: {TEXT, DATA}, DICTIONARY: {TEXT, DATA}, IN_BODY: {ANY}}
+TYPES[SPARSE] = TYPES[PACKED] | TYPES[RAW]
+for coding in (DECIMAL, BINARY, SPARSE_DECIMAL, SPARSE_BINARY):
+    TYPES[coding] = {DOUBLE, DATE}
+# The least and the largest scale, where it is not 0.
+SCALES = {DECIMAL: (0, 15), SPARSE_DECIMAL: (0, 15), BINARY: (0, 52), SPARSE_BINARY: (0, 52),
+          DICTIONARY: (1, 255)}
+
+
+class Plan:
+    """"Leaf plan fields": where the codes of a column lie in a tuple, and what they say."""
+
+    def __init__(self, data):
+        kind, self.width, self.flags, self.scale, self.bit, self.base = \
+            struct.unpack("<BBBBHh", data)
+        self.type, self.coding = kind & 15, kind >> 4
+        need(self.type in TYPES.get(self.coding, ()), "a coding that the type does not have")
+        self.is_sparse = self.coding in (SPARSE, SPARSE_DECIMAL, SPARSE_BINARY)
+        self.specials = [flag for flag in (IS_NULL, IS_ABSENT, IS_COMMON) if self.flags & flag]
+        self.bits = min(len(self.specials), 2) if self.is_sparse else self.width
+
+    def check(self, leaf, scales=None):
+        """Fields that a coding does not use are 0."""
+        if self.type == UUID or self.coding == RAW:
+            need(self.width == (128 if self.type == UUID else 64), "a raw value of another width")
+        else:
+            need(self.width <= (64 if self.is_sparse else 32 if self.coding >= CODED else 56),
+                 "a code that is too wide")
+        need(self.bit + self.bits <= leaf.tuple_bits, "a code outside the tuple")
+        need(self.coding != RAW or self.bit % 8 == 0 and leaf.tuple_bits % 8 == 0,
+             "a raw value that begins inside a byte")
+        flags = 0 if self.coding == RAW else IS_NULL | IS_ABSENT
+        if self.type != UUID:
+            flags |= IS_COMMON if self.is_sparse else 0
+            flags |= 0 if self.coding in (RAW, CODED, IN_BODY) else FAR
+        need(self.flags & ~flags == 0, "specials that the coding does not have")
+        least, most = scales or SCALES.get(self.coding, (0, 0))
+        need(least <= self.scale <= most, "a scale that the coding does not have")
+        self.find_base(leaf)
+
+    def find_base(self, leaf):
+        number = self.base & 0xFFFF
+        if self.flags & FAR:
+            need(number < len(leaf.far_bases), "a far base that is not there")
+            self.base = leaf.far_bases[number]
+        if self.coding in (RAW, IN_BODY) or self.type == UUID:
+            need(self.base == 0, "a base that the coding does not use")
+        if self.coding == CODED:
+            self.table, self.base = leaf.table(number, self.type), 0
+        if self.coding == DICTIONARY:
+            self.place, self.base = self.base, 0
+            self.table, self.entries = leaf.dictionary(self)
+
+
+class Leaf:
+    """"Leaves of layout 1"."""
+
+    def __init__(self, store, body, count, offset):
+        self.count, reader = count, Reader(body)
+        columns, self.tuple_bits, far_bases, zero = (reader.number(2) for _ in range(4))
+        self.raw_bytes, self.row_bytes_max, self.heap_slope = (reader.number(4) for _ in range(3))
+        self.heap_base = reader.number(4, signed=True)
+        places = self.places = reader.number(8), reader.number(8)
+        set_hash = reader.number(8)
+        set_length, zero_behind = reader.number(4), reader.number(4)
+        need(columns <= 1024 and self.row_bytes_max <= 65536, "a leaf that is too large")
+        # No leaf of layout 0 could have more, and the rows are to be those of one.
+        need(self.raw_bytes <= LARGEST[PAGE], "a leaf of too many bytes")
+        need(zero == 0 and zero_behind == 0, "a reserved field that is not 0")
+        self.tables = []
+        if places[0]:
+            self.tables = store.symbol_set(places, set_length, set_hash, offset)
+        else:
+            need(places[1] == set_hash == set_length == 0, "a leaf with half a place of a set")
+        self.keys, self.heap_plan, self.versions, *self.columns = [
+            Plan(reader.take(8)) for _ in range(3 + columns)]
+        self.far_bases = [reader.number(8, signed=True) for _ in range(far_bases)]
+        self.tuples = reader.take((count * self.tuple_bits + 7) // 8)
+        self.heap = reader.rest()
+        self.check_plans()
+
+    def check_plans(self):
+        keys, heap, versions = self.keys, self.heap_plan, self.versions
+        need((keys.type, keys.coding, keys.flags & ~FAR) == (INT, PACKED, 0),
+             "a plan that no keys have")
+        need((heap.type, heap.coding, heap.flags, heap.base) == (INT, PACKED, 0, 0),
+             "a plan that no heap has")
+        need(versions.type == INT and not versions.flags & (IS_NULL | IS_ABSENT),
+             "a plan that no versions have")
+        keys.check(self, scales=(1, 255))
+        for plan in (heap, versions, *self.columns):
+            plan.check(self)
+
+    def table(self, number, kind):
+        """The symbols of a table of the leaf's set; None where bytes are as they are."""
+        need(number <= (len(self.tables) if kind == TEXT else 0), "a table that is not there")
+        return self.tables[number - 1] if number else None
+
+    def dictionary(self, plan):
+        need(0 <= plan.place <= len(self.heap), "a dictionary outside the heap")
+        reader = Reader(self.heap)
+        reader.at = plan.place
+        table = self.table(reader.number(2), plan.type)
+        ends = [reader.number(2) for _ in range(plan.scale)]
+        entries = []
+        for start, end in zip([0] + ends, ends):
+            need(start <= end, "ends that do not ascend")
+            entries.append(reader.take(end - start))
+        return table, entries
+
+    def entries(self):
+        """Keys with versions and rows, as a leaf of layout 0 has them."""
+        entries, before, raw_bytes, longest = {}, -1, 0, 0
+        for index in range(self.count):
+            code = self.bits(index, self.keys)
+            key = self.keys.base + index * self.keys.scale + code & MASK
+            need(key > before, "objects that do not ascend")
+            version, row = self.row(index)
+            entries[key.to_bytes(8, "big")] = version + row
+            before, raw_bytes = key, raw_bytes + len(version + row)
+            longest = max(longest, len(row))
+            need(raw_bytes <= self.raw_bytes, "more bytes of rows than the leaf says")
+        need((raw_bytes, longest) == (self.raw_bytes, self.row_bytes_max),
+             "other bytes of rows than the leaf says")
+        return entries
+
+    def bits(self, index, plan):
+        """The code that a plan has in the tuple of a row."""
+        first = index * self.tuple_bits + plan.bit
+        word = int.from_bytes(self.tuples[first >> 3:first + plan.bits + 7 >> 3], "little")
+        return word >> (first & 7) & (1 << plan.bits) - 1
+
+    def part(self, index):
+        """Where the part of a row begins in the heap."""
+        part = self.heap_base + index * self.heap_slope + self.bits(index, self.heap_plan)
+        need(0 <= part <= len(self.heap), "a part outside the heap")
+        return part
+
+    def row(self, index):
+        """The version and the row, of their codes and the row's part of the heap."""
+        reader = Reader(self.heap)
+        reader.at = self.part(index)
+        version = self.number(self.versions, self.bits(index, self.versions), reader) & MASK
+        values, length = [], 0
+        for plan in self.columns:
+            values.append(self.value(plan, self.bits(index, plan), reader))
+            length += len(values[-1][1])
+            need(length <= self.row_bytes_max, "a row that is too long")
+        while values and values[-1][0] == ABSENT:
+            values.pop()
+        row = spelled_varint(len(values)) + b"".join(spelled_varint(tag) for tag, _ in values) \
+            + b"".join(body for _, body in values)
+        need(len(row) <= self.row_bytes_max, "a row that is too long")
+        return spelled_varint(version), row
+
+    def number(self, plan, code, reader):
+        """What a code other than null and absent says: the base, or it and n."""
+        if code < len(plan.specials):
+            return plan.base
+        if plan.is_sparse:
+            return plan.base + reader.number((plan.width + 7) // 8)
+        return plan.base + code - len(plan.specials)
+
+    def value(self, plan, code, reader):
+        """Tag and body of a column."""
+        special = plan.specials[code] if code < len(plan.specials) else IS_COMMON
+        if special != IS_COMMON:
+            return (NULL if special == IS_NULL else ABSENT), b""
+        number = self.number(plan, code, reader)
+        if plan.coding == IN_BODY:
+            inner = Reader(reader.take(number))
+            tag = inner.varint()
+            need(tag not in (ABSENT, NULL), "a body without a value")
+            body = inner.take(body_length(tag))
+            inner.end()
+            return tag, body
+        if plan.coding in (CODED, DICTIONARY):
+            if plan.coding == DICTIONARY:
+                need(number < len(plan.entries), "a number that the dictionary does not have")
+                data = plan.entries[number]
+            else:
+                data = reader.take(number)
+            # A byte of text has two of codes at most.
+            need(len(data) <= 2 * self.row_bytes_max, "a row that is too long")
+            data = expand(data, plan.table)
+            return (32 if plan.type == TEXT else 33) + 2 * len(data), data
+        if plan.type == UUID:
+            return 13, number.to_bytes(16, "little")
+        return self.numeric(plan, number & MASK)
+
+    def numeric(self, plan, word):
+        """Tag and body of a number by its 64 bits: "Leaf types"."""
+        if plan.type == BOOL:
+            need(word <= 1, "a bool that is none")
+            return 2 + word, b""
+        if plan.type == FLOAT:
+            need(word < 1 << 32, "a float that is none")
+            return 10, word.to_bytes(4, "little")
+        if plan.type == REFERENCE:
+            size = 4 if word < 1 << 32 else 8
+            return (16 if size == 4 else 17), word.to_bytes(size, "little")
+        if plan.type == INT:
+            if word <= 1:
+                return 4 + word, b""
+            number = signed(word)
+            size = next(size for size in (1, 2, 4, 8) if -1 << 8 * size - 1 <= number
+                        < 1 << 8 * size - 1)
+            return {1: 6, 2: 7, 4: 8, 8: 9}[size], number.to_bytes(size, "little", signed=True)
+        body = word.to_bytes(8, "little")
+        if plan.coding in (DECIMAL, SPARSE_DECIMAL):
+            body = struct.pack("<d", float(signed(word)) / float(10 ** plan.scale))
+        elif plan.coding in (BINARY, SPARSE_BINARY):
+            body = struct.pack("<d", float(signed(word)) / float(2 ** plan.scale))
+        return (11 if plan.type == DOUBLE else 12), body
+
+
 class Schema:
     """"Schema"."""
 
@@ -456,6 +772,7 @@ class Schema:
         self.version, self.revision = reader.number(4), reader.number(4)
         need(reader.number(2) == 1, "another derivation")
         reader.number(2), reader.number(4)
+        self.index_trees = set()
         self.entities = [self.entity(reader) for _ in range(reader.varint())]
         reader.end()
 
@@ -482,7 +799,8 @@ class Schema:
             elif links == 3:
                 reader.number(2), reader.number(1)
         for _ in range(reader.varint()):
-            reader.number(4), reader.number(1)
+            self.index_trees.add(reader.number(4))
+            reader.number(1)
             for _ in range(reader.varint()):
                 reader.number(2), reader.number(1)
         entity["columns"] = columns
@@ -521,6 +839,8 @@ class State:
             need(list(entries) == sorted(entries), "keys that do not ascend")
             self.trees[tree] = entries
         self.schema = self.newest_schema()
+        need(not self.schema or not self.schema.index_trees & store.packed_trees,
+             "a leaf of layout 1 in a tree without rows")
         for digest, entry in self.trees.get(1, {}).items():
             entry = Reader(entry)
             entry.varint(), entry.varint()
@@ -585,7 +905,9 @@ class State:
         if digest in self.blob_places:
             content = self.store.value(self.blob_places[digest])
         else:
-            with open(os.path.join(self.store.blobs, digest.hex()), "rb") as file:
+            path = os.path.join(self.store.blobs, digest.hex())
+            need(os.path.isfile(path), "a blob without its file")
+            with open(path, "rb") as file:
                 content = file.read()
         need(len(content) == length, "a blob of another length")
         return "blob(%d, %016x)" % (length, xxh64(content))
@@ -618,6 +940,7 @@ class State:
             need(len(body) == length and body[:256] == inside, "a value that its row does not know")
             tag = 32 if tag == OUTSIDE_TEXT else 33
         name = "data" if tag & 1 else "text"
+        need(name == "data" or is_text(body), "a text that is no UTF-8")
         if len(body) > 40:
             return "%s(%d bytes, %016x)" % (name, len(body), xxh64(body))
         if name == "data":
@@ -646,7 +969,7 @@ class Dump:
 
     def __init__(self, store):
         self.store, self.lines = store, []
-        self.prefix = ""
+        self.prefix, self.known_row_trees = "", None
 
     def put(self, at, data, text):
         """A line per 8 bytes, the meaning beside the first."""
@@ -817,9 +1140,14 @@ class Dump:
         if frame.kind == DELTA:
             self.changes(notes)
         if frame.kind == PAGE:
-            tree, level, _, count, _ = struct.unpack_from("<IBBHQ", payload)
-            self.page(notes, tree, level, count)
-        if frame.kind == VALUE:
+            tree, level, layout, count, _ = struct.unpack_from("<IBBHQ", payload)
+            if layout == 1:
+                self.packed_page(notes, Leaf(self.store, data, count, frame.offset))
+            else:
+                self.page(notes, tree, level, count)
+        if frame.kind == VALUE and self.is_set(payload, data):
+            self.symbol_set(notes)
+        elif frame.kind == VALUE:
             notes.raw(len(data), "the value")
         notes.end()
 
@@ -884,6 +1212,69 @@ class Dump:
             else:
                 notes.raw(length, "value %d" % index)
 
+    def packed_page(self, notes, leaf):
+        """A leaf of layout 1."""
+        for size, name in ((2, "columns"), (2, "tupleBits"), (2, "farBases"), (2, "zero"),
+                           (4, "rawBytes"), (4, "rowBytesMax"), (4, "heapSlope")):
+            notes.number(size, name)
+        notes.number(4, "heapBase", signed=True)
+        for size, name in ((8, "set %X" % leaf.places[0]), (8, "twin %X" % leaf.places[1]),
+                           (8, "setHash"), (4, "setLength"), (4, "zeroBehindSet")):
+            notes.number(size, name)
+        names = ["the keys", "the heap", "the versions"]
+        names += ["column %d" % column for column in range(len(leaf.columns))]
+        for name, plan in zip(names, (leaf.keys, leaf.heap_plan, leaf.versions, *leaf.columns)):
+            notes.number(1, "plan of %s, %s, %s: typeAndCoding" % (
+                name, LEAF_TYPES[plan.type], LEAF_CODINGS[plan.coding]))
+            for field in ("width", "specials", "scale"):
+                notes.number(1, field)
+            notes.number(2, "bit")
+            notes.number(2, "base", signed=plan.coding != CODED and not plan.flags & FAR)
+        for index, base in enumerate(leaf.far_bases):
+            notes.number(8, "far base %d: %d" % (index, base))
+        if leaf.tuple_bits % 8:
+            notes.raw(len(leaf.tuples), "tuples of %d bits" % leaf.tuple_bits)
+        else:
+            for index in range(leaf.count):
+                notes.raw(leaf.tuple_bits // 8, "tuple of row %d" % index)
+        self.heap(notes, leaf)
+
+    def heap(self, notes, leaf):
+        """The heap of such a leaf, as far as its parts do not overlap."""
+        start = notes.at
+        parts = {leaf.part(index): index for index in range(leaf.count)}
+        dictionaries = {plan.place: (column, plan) for column, plan in enumerate(leaf.columns)
+                        if plan.coding == DICTIONARY}
+        places = sorted({*parts, *dictionaries, len(leaf.heap)})
+        notes.raw(places[0], "heap")
+        for place, end in zip(places, places[1:]):
+            if place in dictionaries and notes.at - start == place:
+                column, plan = dictionaries[place]
+                notes.number(2, "dictionary of column %d: table" % column)
+                for index in range(plan.scale):
+                    notes.number(2, "end of entry %d" % index)
+                for index, entry in enumerate(plan.entries):
+                    notes.raw(len(entry), "entry %d" % index)
+            notes.raw(max(0, start + end - notes.at),
+                      "heap of row %d" % parts[place] if place in parts else "heap")
+
+    def is_set(self, payload, data):
+        """Whether a value is a set of symbol tables: its front alone does not say so."""
+        try:
+            return payload[2:4] == b"\xff\xff" and symbol_tables(data) is not None
+        except Damaged:
+            return False
+
+    def symbol_set(self, notes):
+        for _ in range(notes.number(2, "count of tables")):
+            notes.number(2, "column")
+            counts = [notes.number(1, "symbols of %d bytes" % size) for size in range(1, 9)]
+            code = 0
+            for size, count in enumerate(counts, 1):
+                for _ in range(count):
+                    notes.raw(size, "symbol %d" % code)
+                    code += 1
+
     def schema(self, notes):
         """The record under the catalog's key "schema"."""
         notes.number(1, "layoutVersion")
@@ -922,7 +1313,9 @@ class Dump:
                     notes.number(1, "isDescending")
 
     def row_trees(self):
-        return {entity["tree"] for entity in State(self.store).schema.entities}
+        if self.known_row_trees is None:
+            self.known_row_trees = {entity["tree"] for entity in State(self.store).schema.entities}
+        return self.known_row_trees
 
 
 class Notes(Reader):
@@ -935,9 +1328,9 @@ class Notes(Reader):
     def note(self, start, text):
         self.dump.put(self.base + start, self.data[start:self.at], text)
 
-    def number(self, size, text):
+    def number(self, size, text, signed=False):
         start = self.at
-        self.last = super().number(size)
+        self.last = super().number(size, signed)
         shown = "" if size == 8 or text.startswith(("token", "operation")) else " %d" % self.last
         self.note(start, text + shown)
         return self.last
