@@ -80,7 +80,7 @@ private func problems(_ place: URL) throws -> [String] {
                 bytes += (try? Data(contentsOf: store.url.appending(path: path)).count) ?? 0
             }
         }
-        #expect(bytes < 360_000)
+        #expect(bytes < 400_000)
     }
 
     @Test(arguments: try KeptStore.all())
