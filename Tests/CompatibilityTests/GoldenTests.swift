@@ -8,6 +8,7 @@ import Foundation
 import Testing
 import VarveBase
 import VarveEngine
+import VarveFormat
 import VarveInspection
 import VarveRecords
 import VarveTesting
@@ -81,6 +82,23 @@ private func problems(_ place: URL) throws -> [String] {
             }
         }
         #expect(bytes < 400_000)
+    }
+
+    @Test func thePackedStoreIsPacked() throws {
+        let location = StoreLocation.file(
+            directory: folder.appending(path: "2/packed").path,
+            name: "store"
+        )
+        var (layouts, symbols): ([UInt8: Int], Int) = ([:], 0)
+        try LogObserver.open(location).forEachPiece { piece in
+            guard case .frame(let frame) = piece else { return true }
+            if let page = frame.page, page.level == 0 { layouts[page.layout, default: 0] += 1 }
+            if frame.value?.column == ValueHeader.symbolsColumn { symbols += 1 }
+            return true
+        }
+        #expect(layouts[0, default: 0] > 3 && layouts[1, default: 0] > 2)
+        // Two copies, and what keeps them apart.
+        #expect(symbols == 3)
     }
 
     @Test(arguments: try KeptStore.all())

@@ -8,9 +8,6 @@
 
 /// The cells of a leaf that is made. Lives as long as the rows' bytes are lent.
 @safe final class LeafCells {
-    /// Cells of the largest leaf that is made.
-    private static let cellsMax = 1 << 20
-
     let rows: Int
     /// With the version.
     let columns: Int
@@ -30,7 +27,7 @@
     /// Takes rows apart; nil where they do not fit into layout 1.
     init?(_ rows: LeafRows, _ source: UnsafeRawBufferPointer) {
         guard let base = source.baseAddress, rows.count > 0, rows.count <= Int(UInt16.max),
-            source.count <= Int(Int32.max)
+            unsafe source.count + 10 * rows.count <= PackedLeaf.rawBytesLimit
         else { return nil }
         unsafe self.source = base
         sourceCount = source.count
@@ -50,7 +47,7 @@
         }
         columns = most + 1
         let cells = columns * rows.count
-        if cells > Self.cellsMax { return nil }
+        guard unsafe cells <= PackedLeaf.cellsLimit else { return nil }
         // One of each for each cell; given back by `deinit`. Absent until a row says otherwise.
         unsafe tags = .allocate(capacity: cells)
         unsafe tags.initialize(repeating: UInt32(RowTag.absent), count: cells)

@@ -20,6 +20,10 @@
     static let frontPlans = 3
     /// The most bytes of a packed row in such a leaf.
     public static let rowBytesLimit = 65_536
+    /// Bytes of all rows of a leaf, versions among them: what a reader may have to make room for.
+    public static let rawBytesLimit = 16 << 20
+    /// Cells of a leaf: rows times columns, the version being one of them.
+    public static let cellsLimit = 1 << 20
 
     @usableFromInline @unsafe let base: UnsafeRawPointer
     /// Memory of the set's tables, one after the other.
@@ -109,11 +113,20 @@
         guard first >> 48 == 0, unsafe columnCount <= RowCoding.columnsMax else {
             throw unsafe Self.error(place, "columns", "\(columnCount)", "at most 1024, then 0")
         }
+        guard unsafe (columnCount + 1) * count <= Self.cellsLimit else {
+            throw unsafe Self.error(
+                place,
+                "columns",
+                "\(columnCount) of \(count) rows",
+                "at most \(Self.cellsLimit) cells, the versions among them"
+            )
+        }
         guard unsafe heap <= end else {
             throw unsafe Self.error(place, "tuples", "\(end) bytes", "at least \(heap)")
         }
         guard unsafe rowBytesMax > 0, unsafe rowBytesMax <= Self.rowBytesLimit,
-            unsafe rawBytes <= count * (rowBytesMax + 10), unsafe rawBytes >= count * 2
+            unsafe rawBytes <= count * (rowBytesMax + 10), unsafe rawBytes >= count * 2,
+            unsafe rawBytes <= Self.rawBytesLimit
         else {
             throw unsafe Self.error(
                 place,

@@ -99,7 +99,8 @@ import VarveBase
             "planLength": LeafPlan.length, "widthMax": LeafPlan.widthMax,
             "rowBytesLimit": PackedLeaf.rowBytesLimit, "decimalMax": ScaledDoubles.decimalMax,
             "binaryMax": ScaledDoubles.binaryMax, "slopeMax": Int(KeyLine.slopeMax),
-            "dictionaryMax": LeafDictionary.countMax,
+            "dictionaryMax": LeafDictionary.countMax, "rawBytesLimit": PackedLeaf.rawBytesLimit,
+            "cellsLimit": PackedLeaf.cellsLimit,
         ]
         #expect(try document.table("Leaf limits").numbers().mapValues { Int($0) } == limits)
         #expect(
