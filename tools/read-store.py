@@ -615,7 +615,7 @@ class Leaf:
         need(columns <= 1024 and self.row_bytes_max <= 65536, "a leaf that is too large")
         # No leaf of layout 0 could have more, and the rows are to be those of one.
         need(self.raw_bytes <= 1 << 24, "a leaf of too many bytes")
-        need(count * (self.columns + 1) <= 1 << 20, "a leaf of too many cells")
+        need(count * (columns + 1) <= 1 << 20, "a leaf of too many cells")
         need(zero == 0 and zero_behind == 0, "a reserved field that is not 0")
         self.tables = []
         if places[0]:

@@ -241,6 +241,9 @@ public enum Frame {
         let rawLength: UInt32
         let payloadHash: UInt64
 
+        /// Whether the body is compressed, wished or not: a long run of zeros always is.
+        public var isCompressed: Bool { flags.contains(.compressed) }
+
         /// Bytes of the whole frame.
         public var frameLength: UInt64 {
             UInt64(FrameHeader.length + FrameHeader.tailLength)

@@ -400,7 +400,7 @@ private final class Maker {
             try put(store, transaction, "Item", 13, [])
             try put(store, transaction, "Item", 14, special)
             try put(store, transaction, "Item", 15, long)
-            for id in UInt64(20)..<130 {
+            for id in UInt64(20)..<200 {
                 let text = (0..<id % 6 + 4).map { words[Int((id / 2 + $0 * $0) % 5)] }
                 var fields = number(id, Int64(id) * 7 % 31)
                 fields[1].1 = .text(text.joined(separator: " "))

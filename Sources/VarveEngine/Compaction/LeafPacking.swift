@@ -14,12 +14,13 @@ struct LeafPacking: Sendable {
     /// The tables of the tree's texts, and where they are.
     let symbols: (set: SymbolSet, address: SymbolSetAddress)?
 
-    /// Front and body of a page of layout 1; nil for an inner node, and where layout 0 is better.
-    func payload(
+    /// A page of layout 1; nil for an inner node, and where layout 0 is better.
+    func frame(
         of node: TreeNode,
         tree: TreeID,
-        commit: CommitNumber
-    ) -> (front: [UInt8], body: [UInt8])? {
+        commit: CommitNumber,
+        seed: UInt64
+    ) -> Frame.Prepared? {
         guard node.isLeaf, let rows = node.leafRows(),
             let body = LeafEncoder.body(of: rows, symbols: symbols)
         else { return nil }
@@ -30,7 +31,15 @@ struct LeafPacking: Sendable {
             count: UInt16(node.count),
             commit: commit
         )
-        return (header.encoded(), body)
+        let frame = Frame.prepare(
+            .page,
+            front: header.encoded(),
+            body: body,
+            compresses: false,
+            seed: seed
+        )
+        // A long run of zeros, which no frame has, would have to be compressed.
+        return frame.isCompressed ? nil : frame
     }
 }
 

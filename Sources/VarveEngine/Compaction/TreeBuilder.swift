@@ -182,8 +182,8 @@ struct TreeBuilder {
         _ seed: UInt64,
         _ packing: LeafPacking?
     ) -> Frame.Prepared {
-        if let (front, body) = packing?.payload(of: node, tree: tree, commit: commit) {
-            return Frame.prepare(.page, front: front, body: body, compresses: false, seed: seed)
+        if let packed = packing?.frame(of: node, tree: tree, commit: commit, seed: seed) {
+            return packed
         }
         let (front, body) = PageCoding.payload(of: node, tree: tree, commit: commit)
         return Frame.prepare(
