@@ -159,15 +159,17 @@ import VarveTesting
         for flag in [UInt8(32), 64, 128] {
             #expect(throws: FormatError.self) { try header { $0[3] = flag } }
         }
-        let page = PageHeader(
-            tree: TreeID(16),
-            level: 0,
-            layout: 1,
-            count: 1,
-            commit: CommitNumber(1)
-        ).encoded()
-        #expect(throws: FormatError.self) {
-            _ = try PageHeader(decoding: page, range: 0..<page.count, place: "")
+        for (level, layout) in [(0, 2), (1, 1), (1, 2), (0, 255)] as [(UInt8, UInt8)] {
+            let page = PageHeader(
+                tree: TreeID(16),
+                level: level,
+                layout: layout,
+                count: 1,
+                commit: CommitNumber(1)
+            ).encoded()
+            #expect(throws: FormatError.self) {
+                _ = try PageHeader(decoding: page, range: 0..<page.count, place: "")
+            }
         }
         for tag in [UInt8(0), 6, 255] {
             var operation = ByteReader([tag, 1, 1, 1])
