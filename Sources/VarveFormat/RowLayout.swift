@@ -103,8 +103,8 @@ public import VarveBase
         }
     }
 
-    /// The tag that begins with a byte of 0x80 or more; `at` is where the next byte is. The walk has
-    /// found it to be a varint inside the row.
+    /// The tag that begins with a byte of 0x80 or more; `at` is where the next byte is. The walk
+    /// has found it to be a varint inside the row.
     @inlinable @inline(__always)
     static func longTag(_ first: UInt8, in row: Span<UInt8>, _ at: inout Int) -> UInt64 {
         let second = ByteReader.load8(row, at)

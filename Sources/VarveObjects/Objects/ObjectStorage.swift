@@ -2,8 +2,8 @@
 //
 // Invariants
 // - `model` is not counted: the container keeps its models, and `core` keeps the container.
-// - `row` is pinned in the row cache as long as it stands here. `keptRow` is the reference to it, as
-//   a number: the end of the object hands both on, without counting.
+// - `row` is pinned in the row cache as long as it stands here. `keptRow` is the reference to it,
+//   as a number: the end of the object hands both on, without counting.
 // - `keptEdits` and `keptExtras` own a reference each: setters and `deinit` let it go, nobody else.
 // - `deinit` may run on any thread, so it touches only what is Sendable: the registry, the row
 //   cache.

@@ -45,8 +45,8 @@ struct HeadTable {
         return entries[place(of: id.rawValue)].head
     }
 
-    /// The newest row of an object, and a number by which `setNewest` finds the same entry: until the
-    /// table is changed otherwise.
+    /// The newest row of an object, and a number by which `setNewest` finds the same entry: until
+    /// the table is changed otherwise.
     /// - Complexity: O(1) amortised.
     mutating func newest(of id: ObjectID) -> (row: Int32, entry: Int) {
         reserve(count + 1)

@@ -32,8 +32,8 @@ public struct RowList: RandomAccessCollection {
     /// Whether there is a row at every position.
     @inlinable public var isComplete: Bool { storage.missing == 0 }
 
-    /// Hands the row at a position over, without a new reference to it: what `CachedRow.kept` gives,
-    /// or 0 if there is none. Once.
+    /// Hands the row at a position over, without a new reference to it: what `CachedRow.kept`
+    /// gives, or 0 if there is none. Once.
     @inlinable public func take(_ index: Int) -> UInt { storage.take(index) }
 
     /// The row at a position as `CachedRow.kept` gives it; 0 if there is none.
