@@ -130,6 +130,15 @@ extension RowLayout {
                     total &+= Int(one & 0x3FFF)
                     continue
                 }
+                // A text or data of 48 to 8,175 bytes: two bytes, the second not 0.
+                let next = at &+ 1
+                let second = next < end ? unsafe base.load(fromByteOffset: next, as: UInt8.self) : 0
+                if second > 0, second < 0x80 {
+                    at &+= 2
+                    let tag = UInt64(first & 0x7F) | UInt64(second) &<< 7
+                    total &+= Int(truncatingIfNeeded: (tag &- RowTag.textBase) &>> 1)
+                    continue
+                }
                 guard let tag = unsafe varint(base, &at, end) else { return nil }
                 let size = RowTag.bodySize(tag)
                 // A size from disk is no larger than the row before it is added: no overflow.
@@ -152,30 +161,18 @@ extension RowLayout {
     public func slot(at column: Int, in row: Span<UInt8>) -> RowSlot {
         guard column < columnCount else { return RowSlot(tag: RowTag.absent, offset: 0) }
         var (left, at, offset) = (column, tagsStart, bodiesStart)
-        let end = row.count
         while true {
-            // A layout of another row may not lead outside.
-            precondition(at < end)
-            let first = unsafe row.bytes.unsafeLoad(fromUncheckedByteOffset: at, as: UInt8.self)
+            let first = ByteReader.load8(row, at)
             at &+= 1
             if first < 0x80 {
                 if left == 0 { return RowSlot(tag: UInt64(first), offset: offset) }
                 offset &+= Int(varve_tag_facts(first) & 0x3FFF)
-                left &-= 1
-                continue
+            } else {
+                let tag = Self.longTag(first, in: row, &at)
+                if left == 0 { return RowSlot(tag: tag, offset: offset) }
+                // A tag of more than one byte is that of a text or data.
+                offset &+= Int(truncatingIfNeeded: (tag &- RowTag.textBase) &>> 1)
             }
-            // Checked by the initialiser to be a varint inside the row: a text or data.
-            var tag = UInt64(first & 0x7F)
-            var shift: UInt64 = 7
-            while true {
-                let byte = ByteReader.load8(row, at)
-                at &+= 1
-                tag |= UInt64(byte & 0x7F) &<< shift
-                shift &+= 7
-                if byte < 0x80 { break }
-            }
-            if left == 0 { return RowSlot(tag: tag, offset: offset) }
-            offset &+= RowTag.bodySize(tag)
             left &-= 1
         }
     }

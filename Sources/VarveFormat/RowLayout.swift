@@ -97,19 +97,40 @@ public import VarveBase
         for column in 0..<columnCount {
             var tag = UInt64(ByteReader.load8(row, at))
             at &+= 1
-            if tag >= 0x80 {
-                tag &= 0x7F
-                var shift: UInt64 = 7
-                while true {
-                    let byte = ByteReader.load8(row, at)
-                    at &+= 1
-                    tag |= UInt64(byte & 0x7F) &<< shift
-                    shift &+= 7
-                    if byte < 0x80 { break }
-                }
-            }
+            if tag >= 0x80 { tag = Self.longTag(UInt8(truncatingIfNeeded: tag), in: row, &at) }
             try body(column, RowSlot(tag: tag, offset: offset))
             offset &+= RowTag.bodySize(tag)
+        }
+    }
+
+    /// The tag that begins with a byte of 0x80 or more; `at` is where the next byte is. The walk
+    /// has found it to be a varint inside the row.
+    @inlinable @inline(__always)
+    static func longTag(_ first: UInt8, in row: Span<UInt8>, _ at: inout Int) -> UInt64 {
+        let second = ByteReader.load8(row, at)
+        at &+= 1
+        let tag = UInt64(first & 0x7F) | UInt64(second & 0x7F) &<< 7
+        // Texts and data of 48 to 8,175 bytes end here.
+        if second < 0x80 { return tag }
+        let rest = longerTag(tag, in: row, from: at)
+        at = rest.end
+        return rest.tag
+    }
+
+    /// The rest of a tag of three bytes or more, and where it ends.
+    @inline(never) @usableFromInline
+    static func longerTag(
+        _ beginning: UInt64,
+        in row: Span<UInt8>,
+        from start: Int
+    ) -> (tag: UInt64, end: Int) {
+        var (tag, shift, at): (UInt64, UInt64, Int) = (beginning, 14, start)
+        while true {
+            let byte = ByteReader.load8(row, at)
+            at &+= 1
+            tag |= UInt64(byte & 0x7F) &<< shift
+            shift &+= 7
+            if byte < 0x80 { return (tag, at) }
         }
     }
 

@@ -15,6 +15,7 @@ import Testing
         "Sources/VarveRecords/Rows/RowMemory.swift",
         "Sources/VarveRecords/Rows/RowList.swift",
         "Sources/VarveRecords/Rows/RowCacheSlots.swift",
+        "Sources/VarveRecords/Rows/EndedRows.swift",
         "Sources/VarveFormat/FrameHash.swift",
         "Sources/VarveFormat/BlobHasher.swift",
         // Leaves are made and read where they lie, and so are the tables of their texts.

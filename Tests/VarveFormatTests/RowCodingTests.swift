@@ -193,10 +193,46 @@ import VarveTesting
         }
     }
 
+    /// Texts and data around the lengths at which their tags grow by a byte.
+    @Test func columnsBehindLongTextsAreFound() throws {
+        let seed: UInt64 = 112
+        var random = SeededRandom(seed: seed)
+        let lengths = [0, 1, 46, 47, 48, 49, 500, 8_174, 8_175, 8_176, 8_177, 100_000]
+        for round in 0..<200 {
+            let values = (0..<Int.random(in: 1...9, using: &random)).map { index -> StoredValue? in
+                let length = random.pick(lengths)
+                return switch random.next() % 4 {
+                case 0: .text(String(repeating: "a", count: length))
+                case 1: .data([UInt8](repeating: 7, count: length))
+                case 2: .int(Int64(index))
+                default: index % 2 == 0 ? .null : nil
+                }
+            }
+            let row = RowCoding.encode(values)
+            let layout = try RowLayout(row.span)
+            var offset = row.count
+            try layout.forEachSlot(in: row.span) { column, slot throws(FormatError) in
+                let found = layout.slot(at: column, in: row.span)
+                #expect(found.tag == slot.tag && found.offset == slot.offset)
+                let value = try found.value(in: row.span)
+                #expect(same(value, values[column]), "seed \(seed), round \(round), \(column)")
+                offset = found.body.upperBound
+            }
+            // The last body ends with the row.
+            #expect(offset == row.count)
+            let shorter = Array(row.dropLast())
+            #expect(throws: FormatError.self) { try RowLayout(shorter.span) }
+            let longer = row + [0]
+            #expect(throws: FormatError.self) { try RowLayout(longer.span) }
+        }
+    }
+
     @Test func malformedRowsAreErrors() {
         let bad: [[UInt8]] = [
             [], [1], [1, 21], [1, 31], [1, 6], [1, 6, 1, 2], [0, 0], [2, 1], [1, 34],
-            [0x80, 0], [0x81, 0x80, 0], [1, 9, 1, 2, 3, 4, 5, 6, 7],
+            [0x80, 0], [0x81, 0x80, 0], [1, 0x85, 0], [1, 0xA0, 0], [1, 0x80], [1, 0x80, 1],
+            [1, 0x80, 0x80, 0], [1, 0x82, 0x80, 0, 7], [2, 0xFE, 0x7F, 0xFE, 0x7F, 1, 2],
+            [1, 9, 1, 2, 3, 4, 5, 6, 7],
             [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
             [1, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
             [2] + [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]

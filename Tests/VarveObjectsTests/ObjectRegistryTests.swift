@@ -40,9 +40,9 @@ import VarveTesting
                 model[number] = entry
             } else if let entry = model[number] {
                 // The end of an earlier object leaves the entry alone.
-                registry.remove(ObjectID(number), token: entry.token &- 1)
+                _ = registry.remove(ObjectID(number), token: entry.token &- 1)
                 #expect(registry.contains(ObjectID(number)))
-                registry.remove(ObjectID(number), token: entry.token)
+                _ = registry.remove(ObjectID(number), token: entry.token)
                 model[number] = nil
             }
             let other = id(random.next() % 3_000)
@@ -59,7 +59,7 @@ import VarveTesting
         #expect(all == ids.map { model[$0].map { ObjectIdentifier($0.thing) } })
         for number in ids {
             guard let entry = model[number] else { continue }
-            registry.remove(ObjectID(number), token: entry.token)
+            _ = registry.remove(ObjectID(number), token: entry.token)
         }
         #expect(registry.count == 0 && registry.capacity <= 128)
     }

@@ -101,6 +101,7 @@ public struct ContainerStatistics: Sendable, Hashable {
 extension PersistentContainer {
     /// What the container holds now, and what it read since it was opened.
     public var statistics: ContainerStatistics {
+        registries.settle(in: self)
         let records = store.statistics
         let cache = records.rowCache
         return ContainerStatistics(

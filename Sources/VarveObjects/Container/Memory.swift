@@ -18,7 +18,8 @@ public enum MemoryTrim: Sendable, Hashable {
 extension PersistentContainer {
     /// Whether the row of an object is in the row cache. No I/O.
     public func isRowCached(_ id: ManagedObjectID) -> Bool {
-        id.store == identity && store.rowCache.contains(id.object)
+        registries.settle(in: self)
+        return id.store == identity && store.rowCache.contains(id.object)
     }
 
     /// Gives memory back; reads get it again when they need it. Rows that objects hold stay: see
@@ -28,6 +29,7 @@ extension PersistentContainer {
     /// - Parameter level: how much goes.
     /// - Complexity: O(rows, and pages, that go).
     public func trimMemory(_ level: MemoryTrim = .rows) {
+        registries.settle(in: self)
         store.rowCache.trim()
         store.engine.forgetPastStates()
         PagePool.trim()

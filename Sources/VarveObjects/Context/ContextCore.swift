@@ -7,9 +7,6 @@ import VarveRecords
 /// Shared by a context and its objects. It lives as long as one of them.
 @usableFromInline final class ContextCore {
     let container: PersistentContainer
-    // The container's, next to each object that ends.
-    private let rowCache: RowCache
-    private let counters: ObjectCounters
     /// The context's living objects.
     @usableFromInline let registry: ObjectRegistry
     /// The context lives as long as one of its objects (`ObjectRegistry`), but for one that ends
@@ -26,9 +23,8 @@ import VarveRecords
 
     init(container: PersistentContainer, observes: Bool, label: String) {
         self.container = container
-        registry = ObjectRegistry(label: label)
-        rowCache = container.store.rowCache
-        counters = container.counters
+        let budget = container.store.rowCache.budgetBytes
+        registry = ObjectRegistry(label: label, endedMax: Self.endedMax(budget))
         self.observes = observes
         container.registries.add(registry)
     }
@@ -42,12 +38,18 @@ import VarveRecords
         return first
     }
 
+    /// Ended objects whose rows may be pinned still: few enough that what they weigh is nothing
+    /// beside the row cache's budget, and none where that is small.
+    private static func endedMax(_ budgetBytes: Int) -> Int {
+        min(EndedRows.room, budgetBytes / (128 << 10))
+    }
+
     /// The end of an object, on any thread.
-    func objectDied(_ object: ObjectID, _ token: UInt32, _ row: CachedRow?) {
-        registry.remove(object, token: token)
-        guard let row else { return }
-        rowCache.unpin(row)
-        counters.realised.subtract(1, ordering: .relaxed)
+    ///
+    /// - Parameter row: its row as `CachedRow.kept` gave it, or 0.
+    func objectDied(_ object: ObjectID, _ token: UInt32, _ row: UInt) {
+        let ended = registry.remove(object, token: token, row: row)
+        if ended.count > 0 { registry.unpin(ended, in: container) }
     }
 }
 
@@ -65,6 +67,12 @@ final class RegistryList: Sendable {
 
     /// Objects alive, over all contexts.
     var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
+    /// Takes back the pins of all objects that have ended.
+    func settle(in container: PersistentContainer) {
+        let all = registries.withLock { Array($0.values) }
+        for registry in all { registry.unpin(registry.takeEnded(), in: container) }
+    }
 
     /// How many contexts have an object.
     func references(_ id: ObjectID) -> Int {

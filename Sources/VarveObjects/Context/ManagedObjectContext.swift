@@ -235,7 +235,13 @@ public final class ManagedObjectContext: Observable {
     ) -> Entity {
         let token = core.takeTokens(1)
         let object = Entity(
-            storage: ObjectStorage(core: core, model: model, object: id, token: token, row: row)
+            storage: ObjectStorage(
+                core: core,
+                model: model,
+                object: id,
+                token: token,
+                row: row?.kept() ?? 0
+            )
         )
         core.registry.insert(object, id, entity: model.number, token: token)
         return object
@@ -263,7 +269,7 @@ public final class ManagedObjectContext: Observable {
                 objects.append(ObjectRegistry.take(known[index], as: Entity.self))
                 continue
             }
-            let row = takesRows ? rows?.take(index) : rows?[index]
+            let row = (takesRows ? rows?.take(index) : rows?.keep(index)) ?? 0
             objects.append(
                 Entity(
                     storage: ObjectStorage(

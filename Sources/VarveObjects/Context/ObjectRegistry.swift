@@ -8,6 +8,8 @@
 // - A token, given out by the context, tells an object from a later one with the same ID: the end
 //   of the first leaves the entry of the second alone.
 // - No code but this file's runs while the lock is held, and nothing is released.
+// - Rows of ended objects are pinned until `endedMax` of them are here, or no object is left; who
+//   looks at the row cache has them unpinned first (`RegistryList.settle`).
 // - While an object lives, the registry keeps its context, unless that keeps objects itself
 //   (`mayKeepContext`): edits and undo steps. Then each would keep the other for ever.
 //
@@ -16,6 +18,7 @@
 
 import Synchronization
 public import VarveBase
+import VarveRecords
 
 /// The living objects of one context, by ID. Every call costs O(1) per object, but for `all`.
 @usableFromInline final class ObjectRegistry: Sendable {
@@ -25,7 +28,13 @@ public import VarveBase
     /// How many objects of the context have unsaved edits, for any thread to look at.
     let unsaved = Atomic<Int>(0)
 
-    init(label: String = "") { self.label = label }
+    /// Rows of ended objects that may wait here for others.
+    private let endedMax: Int
+
+    init(label: String = "", endedMax: Int = 0) {
+        self.label = label
+        self.endedMax = endedMax
+    }
 
     /// Says whose objects these are. The context calls `endContext` in its end.
     func setContext(_ context: ManagedObjectContext) {
@@ -155,12 +164,33 @@ public import VarveBase
     }
 
     /// Forgets an object. Called from its end, on any thread, and when it leaves its context.
-    func remove(_ id: ObjectID, token: UInt32) {
-        let ended = table.withLock { table in
+    ///
+    /// - Parameter row: its row as `CachedRow.kept` gave it, or 0.
+    /// - Returns: rows that are to be unpinned now.
+    func remove(_ id: ObjectID, token: UInt32, row: UInt = 0) -> EndedRows {
+        var due = EndedRows()
+        let context = table.withLock { table in
             table.remove(id, token: token)
+            if row != 0 { table.ended.append(row) }
+            if table.ended.count >= endedMax || table.count == 0 { swap(&due, &table.ended) }
             return table.contextLetGo()
         }
-        Self.release(ended)
+        Self.release(context)
+        return due
+    }
+
+    /// All rows that wait to be unpinned.
+    func takeEnded() -> EndedRows {
+        var due = EndedRows()
+        table.withLock { swap(&due, &$0.ended) }
+        return due
+    }
+
+    /// Takes back the pins of objects that have ended.
+    func unpin(_ rows: borrowing EndedRows, in container: PersistentContainer) {
+        if rows.count == 0 { return }
+        container.store.rowCache.unpin(rows)
+        container.counters.realised.subtract(rows.count, ordering: .relaxed)
     }
 
     /// IDs of the objects of the same entity that were fetched after one, in the order of the

@@ -15,6 +15,7 @@
 
 internal import CVarve
 import VarveBase
+import VarveRecords
 
 /// Where each living object is, by ID.
 @safe struct RegistryTable: ~Copyable {
@@ -41,6 +42,8 @@ import VarveBase
     /// Living objects.
     private(set) var count = 0
     private var tokenBase: UInt32 = 0
+    /// Rows of ended objects, pinned still.
+    var ended = EndedRows()
     /// Address of the context; 0 when its end has begun.
     var context: UInt = 0
     /// Whether objects may keep the context.

@@ -162,6 +162,6 @@ extension ManagedObjectContext {
         object.storage.state = object.storage.state.intersection(.returned).union(.invalid)
         core.endings += 1
         let id = object.storage.object
-        core.objectDied(id, object.storage.token, row)
+        core.objectDied(id, object.storage.token, row?.kept() ?? 0)
     }
 }

@@ -2,11 +2,16 @@
 //
 // Invariants
 // - `model` is not counted: the container keeps its models, and `core` keeps the container.
-// - `row` is pinned in the row cache exactly as long as it stands here.
+// - `row` is pinned in the row cache as long as it stands here. `keptRow` is the reference to it,
+//   as a number: the end of the object hands both on, without counting.
+// - `keptEdits` and `keptExtras` own a reference each: setters and `deinit` let it go, nobody else.
 // - `deinit` may run on any thread, so it touches only what is Sendable: the registry, the row
 //   cache.
 // - `edits` of an inserted object hold a value for every column; those of another one only what
 //   changed.
+//
+// Why no optional references: the compiler lets each go through its type's description, where it
+// finds out that there is none. That was a twentieth of a fetch.
 
 import Observation
 import Synchronization
@@ -19,12 +24,10 @@ public import VarveRecords
     @usableFromInline let core: ContextCore
     @usableFromInline let uncountedModel: Unmanaged<EntityModel>
     @usableFromInline let object: ObjectID
-    @usableFromInline var row: CachedRow?
-    @usableFromInline var edits: ObjectEdits?
-    /// To-many relationships read so far.
-    var related: [RelatedList]?
-    /// Made at the first read in an observing context.
-    var observation: ObjectObservation?
+    /// What `CachedRow.kept` gave for the row, or 0.
+    @usableFromInline private(set) var keptRow: UInt
+    @usableFromInline private(set) var keptEdits: Unmanaged<ObjectEdits>?
+    private var keptExtras: Unmanaged<ObjectExtras>?
     var state: ObjectState
     /// Tells this object from others that its ID led to; 0: it is in no registry.
     let token: UInt32
@@ -35,7 +38,7 @@ public import VarveRecords
         object: ObjectID,
         state: ObjectState = [],
         token: UInt32 = 0,
-        row: CachedRow? = nil
+        row: UInt = 0
     ) {
         self.core = core
         // The core's container has it as long as the core lives.
@@ -43,12 +46,87 @@ public import VarveRecords
         self.object = object
         self.state = state
         self.token = token
-        self.row = row
+        keptRow = row
+        unsafe keptEdits = nil
+        unsafe keptExtras = nil
     }
 
     deinit {
-        if state.contains(.invalid) { return }
-        core.objectDied(object, token, row)
+        if !state.contains(.invalid) {
+            core.objectDied(object, token, keptRow)
+        } else {
+            // Nobody else has this reference.
+            unsafe UncountedRow(bits: keptRow)?.release()
+        }
+        // Nor these.
+        unsafe keptEdits?.release()
+        unsafe keptExtras?.release()
+    }
+
+    /// The row of a filled object.
+    var row: CachedRow? {
+        // The reference of `keptRow` lasts while the new one is made.
+        get { unsafe UncountedRow(bits: keptRow)?.counted }
+        set {
+            let old = keptRow
+            keptRow = newValue?.kept() ?? 0
+            // Nobody else has this reference.
+            unsafe UncountedRow(bits: old)?.release()
+        }
+    }
+
+    /// Unsaved values.
+    var edits: ObjectEdits? {
+        // The reference of `keptEdits` lasts while the new one is made.
+        get { unsafe keptEdits?.takeUnretainedValue() }
+        set {
+            let old = unsafe keptEdits
+            unsafe keptEdits = newValue.map { unsafe .passRetained($0) }
+            // Nobody else has this reference.
+            unsafe old?.release()
+        }
+    }
+
+    /// What few objects have.
+    private var extras: ObjectExtras? {
+        // As with `edits`.
+        get { unsafe keptExtras?.takeUnretainedValue() }
+        set {
+            let old = unsafe keptExtras
+            unsafe keptExtras = newValue.map { unsafe .passRetained($0) }
+            // Nobody else has this reference.
+            unsafe old?.release()
+        }
+    }
+
+    /// To-many relationships read so far.
+    var related: [RelatedList]? {
+        get { extras?.related }
+        set {
+            guard let extras = extras(if: newValue != nil) else { return }
+            extras.related = newValue
+            forgetExtras(extras)
+        }
+    }
+
+    /// Made at the first read in an observing context.
+    var observation: ObjectObservation? {
+        get { extras?.observation }
+        set {
+            guard let extras = extras(if: newValue != nil) else { return }
+            extras.observation = newValue
+            forgetExtras(extras)
+        }
+    }
+
+    /// What few objects have; made if it is wanted.
+    private mutating func extras(if isWanted: Bool) -> ObjectExtras? {
+        if extras == nil, isWanted { extras = ObjectExtras() }
+        return extras
+    }
+
+    private mutating func forgetExtras(_ known: ObjectExtras) {
+        if known.related == nil, known.observation == nil { extras = nil }
     }
 
     /// The object's entity.
@@ -76,7 +154,7 @@ public import VarveRecords
     var isSettled: Bool { !hasChanges && !isDeleted }
 
     /// Whether the values are not in memory.
-    var isFault: Bool { row == nil && state.isDisjoint(with: [.inserted, .settling]) }
+    var isFault: Bool { keptRow == 0 && state.isDisjoint(with: [.inserted, .settling]) }
 
     /// The value behind a slot, when nothing stands in the way: no edit, no observer. Nil also
     /// where the row does not give it. The library's own types are read where the row stands,
@@ -85,7 +163,8 @@ public import VarveRecords
         _ slot: Int,
         _: Value.Type
     ) -> Value? {
-        guard edits == nil, !core.observes, let kept = unsafe UncountedRow(row) else { return nil }
+        guard unsafe keptEdits == nil, !core.observes, let kept = unsafe UncountedRow(bits: keptRow)
+        else { return nil }
         // The model lives as long as the core.
         let column = unsafe uncountedModel._withUnsafeGuaranteedRef { $0.columns[slot] }
         // The row stands here while it is read, unless code of an app lets it go meanwhile.
@@ -145,6 +224,12 @@ public import VarveRecords
     static let settling = ObjectState(rawValue: 64)
     /// New here, but not for ever: a commit had an object of that ID, which was deleted since.
     static let returned = ObjectState(rawValue: 128)
+}
+
+/// What few objects have. Here it costs the others one word and nothing at their end.
+final class ObjectExtras {
+    var related: [RelatedList]?
+    var observation: ObjectObservation?
 }
 
 /// Unsaved values of one object, by slot.

@@ -45,6 +45,24 @@ struct HeadTable {
         return entries[place(of: id.rawValue)].head
     }
 
+    /// The newest row of an object, and a number by which `setNewest` finds the same entry: until
+    /// the table is changed otherwise.
+    /// - Complexity: O(1) amortised.
+    mutating func newest(of id: ObjectID) -> (row: Int32, entry: Int) {
+        reserve(count + 1)
+        let place = place(of: id.rawValue)
+        return (entries[place].head.newest, place)
+    }
+
+    /// Gives an object, whose entry `newest` has found, another newest row.
+    mutating func setNewest(_ row: Int32, of id: ObjectID, entry: Int) {
+        if entries[entry].head.isEmpty {
+            entries[entry].id = id.rawValue
+            count += 1
+        }
+        entries[entry].head.newest = row
+    }
+
     /// Changes the head of an object and returns what `body` returns.
     /// - Complexity: O(1) amortised.
     mutating func update<R>(_ id: ObjectID, _ body: (inout RowCacheHead) -> R) -> R {

@@ -120,6 +120,11 @@ public final class RowCache: Sendable {
         state.withLock { state in for row in rows { state.unpin(row) } }
     }
 
+    /// Takes back one pin each.
+    public func unpin(_ rows: borrowing EndedRows) {
+        state.withLock { state in rows.forEach { state.unpin($0) } }
+    }
+
     /// Evicts every row that is not pinned, and what was read ahead, as under memory pressure.
     public func trim() {
         state.withLock { $0.trim() }
@@ -221,6 +226,7 @@ public final class RowCache: Sendable {
     /// the list gets that one.
     func insert(_ rows: RowListStorage, _ places: [Int], readAt commit: CommitNumber, pin: Bool) {
         state.withLock { state in
+            if pin { state.reserve(rows: places.count) }
             for place in places {
                 guard let row = rows.row(place) else { continue }
                 let kept = state.insert(row, readAt: commit.rawValue, pin: pin)

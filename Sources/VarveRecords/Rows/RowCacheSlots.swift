@@ -56,16 +56,20 @@ struct RowCacheSlot {
         }
     }
 
+    /// Makes room for so many slots in all.
+    mutating func reserve(_ slots: Int) {
+        if slots <= room { return }
+        room = max(Self.roomMin, 2 * room, slots)
+        let larger = UnsafeMutablePointer<RowCacheSlot>.allocate(capacity: room)
+        // The slots move; the old memory holds nothing any more.
+        unsafe larger.moveInitialize(from: base, count: count)
+        unsafe base.deallocate()
+        unsafe base = larger
+    }
+
     /// Adds a slot behind the last one.
     mutating func append(_ slot: consuming RowCacheSlot) {
-        if count == room {
-            room = max(Self.roomMin, 2 * room)
-            let larger = UnsafeMutablePointer<RowCacheSlot>.allocate(capacity: room)
-            // The slots move; the old memory holds nothing any more.
-            unsafe larger.moveInitialize(from: base, count: count)
-            unsafe base.deallocate()
-            unsafe base = larger
-        }
+        reserve(count + 1)
         // Behind the initialised ones, where there is room.
         unsafe (base + count).initialize(to: slot)
         count &+= 1

@@ -132,7 +132,8 @@ struct RowCacheState: ~Copyable, Sendable {
     mutating func insert(_ row: CachedRow, readAt commit: UInt64, pin: Bool) -> CachedRow {
         let until = end(of: row, readAt: commit)
         var newer = Self.none
-        var index = heads[row.id].newest
+        let head = heads.newest(of: row.id)
+        var index = head.row
         while index != Self.none, slots[Int(index)].version >= row.version.rawValue {
             if slots[Int(index)].version == row.version.rawValue, let there = slots[Int(index)].row
             {
@@ -158,7 +159,7 @@ struct RowCacheState: ~Copyable, Sendable {
         )
         row.place = slot
         if newer == Self.none {
-            heads.update(row.id) { $0.newest = slot }
+            heads.setNewest(slot, of: row.id, entry: head.entry)
         } else {
             slots[Int(newer)].older = slot
         }
@@ -258,6 +259,12 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// Makes room for `count` more objects at once.
     mutating func reserve(_ count: Int) { heads.reserve(heads.count + count) }
+
+    /// Makes room for `count` more rows at once, which are to be pinned: each of them will be here.
+    mutating func reserve(rows count: Int) {
+        reserve(count)
+        slots.reserve(slots.count + count)
+    }
 
     mutating func register(_ id: ObjectID) {
         let references = heads.update(id) { head in

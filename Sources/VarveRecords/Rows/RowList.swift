@@ -32,8 +32,12 @@ public struct RowList: RandomAccessCollection {
     /// Whether there is a row at every position.
     @inlinable public var isComplete: Bool { storage.missing == 0 }
 
-    /// Hands the row at a position over, without a new reference to it. Once.
-    @inlinable public func take(_ index: Int) -> CachedRow? { storage.take(index) }
+    /// Hands the row at a position over, without a new reference to it: what `CachedRow.kept`
+    /// gives, or 0 if there is none. Once.
+    @inlinable public func take(_ index: Int) -> UInt { storage.take(index) }
+
+    /// The row at a position as `CachedRow.kept` gives it; 0 if there is none.
+    @inlinable public func keep(_ index: Int) -> UInt { storage.row(index)?.kept() ?? 0 }
 }
 
 /// What a row list refers to.
@@ -76,14 +80,12 @@ public struct RowList: RandomAccessCollection {
     }
 
     @inlinable
-    func take(_ index: Int) -> CachedRow? {
+    func take(_ index: Int) -> UInt {
         let bits = bits(index)
-        guard bits > 1, let memory = unsafe UnsafeRawPointer(bitPattern: bits) else { return nil }
-        unsafe places[index] = 1
+        if bits <= 1 { return 0 }
         // The list's reference goes over to the caller.
-        return unsafe CachedRow(
-            memory: Unmanaged<RowMemory>.fromOpaque(memory).takeRetainedValue()
-        )
+        unsafe places[index] = 1
+        return bits
     }
 
     /// Puts a row at a position that has none.

@@ -98,16 +98,33 @@ extension UnsafeMutableRawPointer {
 // What a row's readers see never changes; `place` belongs to the cache's lock.
 extension CachedRow: @unchecked Sendable {}
 
+extension CachedRow {
+    /// A reference to the row as a number, which somebody has to end: `UncountedRow.release`, or
+    /// `EndedRows`. Never 0.
+    @inlinable public consuming func kept() -> UInt {
+        unsafe UInt(bitPattern: Unmanaged.passRetained(memory).toOpaque())
+    }
+}
+
 /// A row that somebody else keeps: no reference count of its own. Two atomic operations were a
 /// quarter of reading a property.
 @unsafe public struct UncountedRow {
     @usableFromInline let memory: Unmanaged<RowMemory>
 
-    /// - Parameter row: kept by the caller for as long as this is used.
-    @inlinable public init?(_ row: borrowing CachedRow?) {
-        guard let row = copy row else { return nil }
-        unsafe memory = .passUnretained(row.memory)
+    /// - Parameter bits: what `CachedRow.kept` gave, kept by the caller for as long as this is
+    ///   used; nil for 0.
+    @inlinable @inline(__always) public init?(bits: UInt) {
+        guard let pointer = unsafe UnsafeRawPointer(bitPattern: bits) else { return nil }
+        unsafe memory = .fromOpaque(pointer)
     }
+
+    /// The row with a reference of its own.
+    @inlinable public var counted: CachedRow {
+        unsafe CachedRow(memory: memory.takeUnretainedValue())
+    }
+
+    /// Ends the reference that `CachedRow.kept` began. Once.
+    @inlinable public func release() { unsafe memory.release() }
 
     /// Lends the row with a reference count for the time: `body` may let it go elsewhere.
     @inlinable public func lendCounted<R>(_ body: (borrowing CachedRow) -> R) -> R {

@@ -21,7 +21,13 @@ import VarveTesting
                 model[id] = nil
             case 1:
                 let slot = Int32.random(in: 0..<1_000, using: &random)
-                table.update(ObjectID(id)) { $0.newest = slot }
+                if Bool.random(using: &random) {
+                    table.update(ObjectID(id)) { $0.newest = slot }
+                } else {
+                    let head = table.newest(of: ObjectID(id))
+                    #expect(head.row == model[id]?.newest ?? -1, "seed \(seed)")
+                    table.setNewest(slot, of: ObjectID(id), entry: head.entry)
+                }
                 model[id, default: RowCacheHead()].newest = slot
             default:
                 table.update(ObjectID(id)) { $0.references += 1 }
