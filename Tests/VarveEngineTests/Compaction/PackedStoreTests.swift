@@ -1,4 +1,4 @@
-// Stores whose leaves a compaction packed: they say what they said before, whatever is done to them.
+// Stores whose leaves a compaction packed say what they said before, whatever is done to them.
 
 import Testing
 import VarveBase
