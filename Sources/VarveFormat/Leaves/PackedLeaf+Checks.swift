@@ -5,6 +5,34 @@
 //   and every table is there, and no scale is beyond its limits.
 
 extension PackedLeaf {
+    /// What a leaf says of its rows, before anything is made room for.
+    static func checkSizes(
+        _ place: FormatPlace,
+        _ count: Int,
+        _ columns: Int,
+        _ bytes: (raw: Int, rowMax: Int)
+    ) throws(FormatError) {
+        guard unsafe (columns + 1) * count <= cellsLimit else {
+            throw unsafe error(
+                place,
+                "columns",
+                "\(columns) of \(count) rows",
+                "at most \(cellsLimit) cells, the versions among them"
+            )
+        }
+        guard bytes.rowMax > 0, unsafe bytes.rowMax <= rowBytesLimit,
+            bytes.raw <= count * (bytes.rowMax + 10), bytes.raw >= count * 2,
+            unsafe bytes.raw <= rawBytesLimit
+        else {
+            throw unsafe error(
+                place,
+                "bytes of rows",
+                "\(bytes.raw), \(bytes.rowMax)",
+                "those of rows"
+            )
+        }
+    }
+
     /// The base of a plan that was not checked; 0 where it is not there.
     @unsafe static func farOrNear(
         _ base: UnsafeRawPointer,

@@ -113,28 +113,10 @@
         guard first >> 48 == 0, unsafe columnCount <= RowCoding.columnsMax else {
             throw unsafe Self.error(place, "columns", "\(columnCount)", "at most 1024, then 0")
         }
-        guard unsafe (columnCount + 1) * count <= Self.cellsLimit else {
-            throw unsafe Self.error(
-                place,
-                "columns",
-                "\(columnCount) of \(count) rows",
-                "at most \(Self.cellsLimit) cells, the versions among them"
-            )
-        }
         guard unsafe heap <= end else {
             throw unsafe Self.error(place, "tuples", "\(end) bytes", "at least \(heap)")
         }
-        guard unsafe rowBytesMax > 0, unsafe rowBytesMax <= Self.rowBytesLimit,
-            unsafe rawBytes <= count * (rowBytesMax + 10), unsafe rawBytes >= count * 2,
-            unsafe rawBytes <= Self.rawBytesLimit
-        else {
-            throw unsafe Self.error(
-                place,
-                "bytes of rows",
-                "\(rawBytes), \(rowBytesMax)",
-                "those of rows"
-            )
-        }
+        try unsafe Self.checkSizes(place, count, columnCount, (rawBytes, rowBytesMax))
         // The front ends before the plans begin, and those before the heap.
         let keys = unsafe LeafPlanWord(Self.word(base, Self.frontLength))
         unsafe keyBit = keys.bit
