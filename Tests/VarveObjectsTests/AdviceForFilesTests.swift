@@ -72,7 +72,7 @@ private final class ForeignFolder: StoreDirectory {
         let folder = try filled()
         let old = try Data(contentsOf: folder.store)
         var header = try FileHeader(decoding: [UInt8](old.prefix(FileHeader.length)))
-        header.writerNeeds = FileHeader.currentVersion + 1
+        header.writerNeeds = FileHeader.newestVersion + 1
         if !mayBeRead { header.readerNeeds = header.writerNeeds }
         let newer = Data(header.encoded() + header.encoded()) + old.dropFirst(2 * FileHeader.length)
         try newer.write(to: folder.store)

@@ -84,7 +84,7 @@ import VarveIO
         let directory = try directory(rows: 2) { _ in }
         let file = try directory.openFile("test.varve", mode: .readWrite)
         var header = try FileHeader(decoding: file.read(at: FileOffset(0), count: 4096))
-        header.writerNeeds = 2
+        header.writerNeeds = FileHeader.newestVersion + 1
         try file.write(header.encoded() + header.encoded(), at: FileOffset(0))
         let error = #expect(throws: EngineError.self) {
             try Engine.openTest(directory, mode: .existing)
