@@ -75,13 +75,15 @@ private func problems(_ place: URL) throws -> [String] {
     @Test func thereAreStores() throws {
         #expect(try KeptStore.all().filter { "\($0)".hasPrefix("1/") }.count == 10)
         #expect(try KeptStore.all().filter { "\($0)".hasPrefix("2/") }.count == 1)
-        var bytes = 0
-        for store in try KeptStore.all() {
-            for path in try FileManager.default.subpathsOfDirectory(atPath: store.url.path) {
-                bytes += (try? Data(contentsOf: store.url.appending(path: path)).count) ?? 0
+        for (version, bytesMax) in [("1/", 300_000), ("2/", 150_000)] {
+            var bytes = 0
+            for store in try KeptStore.all() where "\(store)".hasPrefix(version) {
+                for path in try FileManager.default.subpathsOfDirectory(atPath: store.url.path) {
+                    bytes += (try? Data(contentsOf: store.url.appending(path: path)).count) ?? 0
+                }
             }
+            #expect(bytes < bytesMax, "stores of version \(version)")
         }
-        #expect(bytes < 450_000)
     }
 
     @Test func thePackedStoreIsPacked() throws {

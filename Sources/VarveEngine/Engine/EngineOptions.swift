@@ -99,9 +99,11 @@ public struct EngineOptions: Sendable {
     /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
     /// more per cold read: figures in docs/Performance.md.
     public var compactedLeafBytes = 8 << 10
-    /// Whether a compaction packs leaves of rows (layout 1, format version 2): about half as large,
-    /// and read where they lie, without restoring a page. Libraries before version 2 cannot open
-    /// such a store; a compaction without this option brings version 1 back.
+    /// Whether a compaction packs leaves of rows (layout 1, format version 2): smaller, and read
+    /// where they lie, without restoring a page (figures in docs/Choices.md, "Leaf layout 1"). Only
+    /// those of the oldest commit that is kept: what later ones changed is written as savers write
+    /// it. Libraries before version 2 cannot open such a store; a compaction without this option
+    /// brings version 1 back.
     public var packsLeaves = false
     /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true

@@ -62,10 +62,12 @@ public struct ContainerOptions: Sendable {
     /// the file and at least 16 MiB of it can be given back. `PersistentContainer.compact` does it
     /// when the app says so.
     public var compactsAutomatically: Bool
-    /// Whether a compaction packs rows: the store takes about half the room, and more of it fits
-    /// into `nodeCacheBytes`. The store is of format version 2 then, which libraries before it
-    /// cannot open; a compaction without this option brings version 1 back. Rows that change after
-    /// the compaction stay unpacked until the next one. False if not said otherwise.
+    /// Whether a compaction packs rows: their pages take 0.43 to 0.90 of what they take otherwise
+    /// (docs/Choices.md, "Leaf layout 1"), and more of them fit into `nodeCacheBytes`; a row that
+    /// is read from memory costs more. The store is of format version 2 then, which libraries
+    /// before it cannot open; a compaction without this option brings version 1 back. Rows that
+    /// change later, and those of commits that `retention` keeps after the oldest, are not packed.
+    /// False if not said otherwise.
     public var packsRows = false
     /// Told of requests, saves, batches, merges, checkpoints, compactions, migrations and backups,
     /// on the threads that do them: must be short, and must not use the container; savers may wait

@@ -11,7 +11,7 @@
 //   changed.
 //
 // Why no optional references: the compiler lets each go through its type's description, where it
-// finds out that there is none. That was a twentieth of a fetch.
+// finds out that there is none: some 250 instructions for each object (callgrind).
 
 import Observation
 import Synchronization

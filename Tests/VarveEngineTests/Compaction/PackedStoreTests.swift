@@ -276,6 +276,35 @@ import VarveTesting
         #expect(damaged == [place])
     }
 
+    /// A forged file can name a set for each leaf.
+    @Test func setsOfTablesTakeABoundedMemory() throws {
+        let directory = MemoryDirectory()
+        let engine = try Self.open(directory)
+        try Self.fill(engine)
+        _ = try engine.compact()
+        let copies = try Self.layouts(directory).symbols
+        let address = SymbolSetAddress(
+            first: copies[0].offset,
+            twin: copies[1].offset,
+            storedLength: copies[0].storedLength,
+            payloadHash: copies[0].payloadHash
+        )
+        let swapped = SymbolSetAddress(
+            first: address.twin,
+            twin: address.first,
+            storedLength: address.storedLength,
+            payloadHash: address.payloadHash
+        )
+        let log = engine.snapshot().state.generation.log
+        let bytes = try SymbolSets().set(address, log).byteCount
+        let sets = SymbolSets(bytesMax: 2 * bytes - 1)
+        let first = try sets.set(address, log)
+        #expect(try sets.set(address, log) === first)
+        let error = #expect(throws: EngineError.self) { try sets.set(swapped, log) }
+        #expect(error?.code == .damaged)
+        #expect(try SymbolSets(bytesMax: 2 * bytes).set(swapped, log) !== first)
+    }
+
     @Test(.damagesStores("both copies of the symbol tables are damaged"))
     func withoutTablesAStoreIsDamaged() throws {
         let directory = MemoryDirectory()

@@ -1,8 +1,9 @@
 // From a verified frame to its node, whatever its layout.
 //
 // Invariants
-// - A packed leaf keeps the set of symbol tables that it names; sets that leaves share are read
-//   once and kept by the reader of the log, a bounded number of them.
+// - A packed leaf keeps the set of symbol tables that it names. The reader of the log keeps every
+//   set that was read, so that leaves share it; sets of more than `bytesMax` in all are refused.
+//   A compaction writes one set for a tree, so only a forged file has so many.
 // - A set is there twice. While one copy is sound, nothing is lost.
 
 internal import Synchronization
@@ -70,28 +71,30 @@ extension SymbolSetAddress {
     }
 }
 
-/// The sets of symbol tables of one file that were read lately.
+/// The sets of symbol tables of one file that were read.
 final class SymbolSets: Sendable {
-    /// Sets that are kept for the next leaf: some for each entity of a large schema. Leaves that
-    /// are in memory keep theirs anyway.
-    private static let keptMax = 256
+    private struct Known {
+        var sets: [SymbolSetAddress: SymbolSet] = [:]
+        /// Memory that they take.
+        var bytes = 0
+    }
 
-    private let known = Mutex<[SymbolSetAddress: SymbolSet]>([:])
+    private let known = Mutex(Known())
+    private let bytesMax: Int
+
+    /// - Parameter bytesMax: memory for all sets: room for some 28,000 tables.
+    init(bytesMax: Int = 256 << 20) { self.bytesMax = bytesMax }
 
     /// The set at an address.
     ///
-    /// - Throws: `damaged` when neither copy is sound, `ioFailed`.
+    /// - Throws: `damaged` when neither copy is sound, or when all sets take more memory than a
+    ///   reader gives them; `ioFailed`.
     func set(_ address: SymbolSetAddress, _ log: LogReader) throws(EngineError) -> SymbolSet {
-        if let set = known.withLock({ $0[address] }) { return set }
+        if let set = known.withLock({ $0.sets[address] }) { return set }
         var failure: EngineError?
         for copy in address.copies {
             do throws(EngineError) {
-                let set = try Self.read(copy, log)
-                known.withLock { known in
-                    if known.count >= Self.keptMax { known.removeAll() }
-                    known[address] = set
-                }
-                return set
+                return try keep(Self.read(copy, log), address)
             } catch {
                 guard error.code == .damaged else { throw error }
                 failure = failure ?? error
@@ -99,6 +102,25 @@ final class SymbolSets: Sendable {
         }
         guard let failure else { preconditionFailure("a set has two copies") }
         throw failure
+    }
+
+    /// The set that stands for an address from now on: another thread may have read it first.
+    private func keep(
+        _ set: SymbolSet,
+        _ address: SymbolSetAddress
+    ) throws(EngineError) -> SymbolSet {
+        let kept = known.withLock { known -> SymbolSet? in
+            if let there = known.sets[address] { return there }
+            if known.bytes + set.byteCount > bytesMax { return nil }
+            known.sets[address] = set
+            known.bytes += set.byteCount
+            return set
+        }
+        if let kept { return kept }
+        throw .damaged(
+            "the symbol tables of the file take more than \(bytesMax) bytes of memory",
+            place: address.first
+        )
     }
 
     /// One copy of a set.
