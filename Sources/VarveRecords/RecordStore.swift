@@ -63,6 +63,8 @@ public struct RecordStatistics: Sendable {
     public var storePasses: Int
     /// Rows looked at by filters and by sorts in memory.
     public var rowsScanned: Int
+    /// Rows among them that packed leaves ruled out by the codes of their columns: never unpacked.
+    public var rowsRuledOut: Int
     /// Index entries looked at.
     public var entriesScanned: Int
     /// The row cache.
@@ -393,6 +395,7 @@ public final class RecordStore: Sendable {
             storeReads: counters.storeReads.load(ordering: .relaxed),
             storePasses: counters.storePasses.load(ordering: .relaxed),
             rowsScanned: counters.rowsScanned.load(ordering: .relaxed),
+            rowsRuledOut: counters.rowsRuledOut.load(ordering: .relaxed),
             entriesScanned: counters.entriesScanned.load(ordering: .relaxed),
             rowCache: rowCache.statistics,
             engine: engine.statistics

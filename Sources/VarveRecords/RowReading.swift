@@ -69,11 +69,13 @@ extension RecordSnapshot {
         return nil
     }
 
-    /// Lends all rows of an entity to `body`, ascending by ID, until it says false.
+    /// Lends all rows of an entity to `body`, ascending by ID, until it says false. They may have
+    /// no more than some columns; others read as if they were not stored.
     ///
     /// - Complexity: O(rows).
     public func forEachRow(
         _ entity: RecordEntity,
+        reading columns: RowColumns = .all,
         _ body: (ObjectID, CommitNumber, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
         var failure: RecordError?
@@ -81,8 +83,7 @@ extension RecordSnapshot {
         do throws(EngineError) {
             var cursor = storage.cursor(entity.tree)
             guard try cursor.first() else { return }
-            try cursor.visitRows { id, version, row in
-                count += 1
+            try cursor.visitRows(RowReading(columns), &count) { id, version, row, _ in
                 var goesOn = false
                 failure = Self.lend(version, row) { (version, layout, row) throws(RecordError) in
                     goesOn = try body(id, version, layout, row)

@@ -228,6 +228,25 @@ public struct TreeCursor {
         end: [UInt8]? = nil,
         _ body: (ObjectID, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
+        var rows = 0
+        try visitRows(.whole, isForward: isForward, end: end, &rows) { id, version, row, _ in
+            body(id, version, row)
+        }
+    }
+
+    /// The same for a scan that reads some columns: leaves out rows that do not pass its filter
+    /// where a leaf can tell, and tells `body` which rows are known to pass it.
+    ///
+    /// - Parameter rows: so many rows were looked at are added, those that were left out among
+    ///   them.
+    public mutating func visitRows(
+        _ reading: RowReading,
+        isForward: Bool = true,
+        end: [UInt8]? = nil,
+        _ rows: inout Int,
+        _ body: (ObjectID, CommitNumber, Span<UInt8>, Bool) -> Bool
+    ) throws(EngineError) {
+        let scan = LeafScan(reading)
         while isOnEntry {
             let node = current
             // Entries of this leaf on this side of the end.
@@ -242,14 +261,17 @@ public struct TreeCursor {
                 to: bound,
                 step: isForward ? 1 : -1,
                 copies: !tree.isPublished,
+                scan,
                 body
             )
             switch stop {
             case .damaged(let isKey): throw fail(isKey ? shortKey : Tree.noVersion(tree.id))
             case .enough(let place):
+                rows += abs(place - index) + 1
                 index = place
                 return
             case .atBound:
+                rows += abs(bound - index)
                 index = bound
             }
             if bound != (isForward ? node.count : -1) {

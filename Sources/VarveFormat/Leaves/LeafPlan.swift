@@ -128,6 +128,11 @@ struct LeafPlanWord {
     @inline(__always) var scale: Int { Int(truncatingIfNeeded: word &>> 24 & 255) }
     @inline(__always) var bit: Int { Int(truncatingIfNeeded: word &>> 32 & 0xFFFF) }
     @inline(__always) var isSparse: Bool { coding &- 4 < 3 }
+    /// Whether the row's part of the heap has bytes of such a column.
+    @inline(__always) var usesHeap: Bool {
+        isSparse || coding == UInt64(LeafCoding.text.rawValue)
+            || coding == UInt64(LeafCoding.body.rawValue)
+    }
     /// The base where it is near; the number of a far one or of a table.
     @inline(__always) var last: Int { Int(truncatingIfNeeded: word &>> 48) }
     @inline(__always) var nearBase: Int64 { Int64(Int16(truncatingIfNeeded: word &>> 48)) }

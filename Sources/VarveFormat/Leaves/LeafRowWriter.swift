@@ -42,6 +42,20 @@
         columns &+= 1
     }
 
+    /// Adds columns that are not stored.
+    @inline(__always)
+    mutating func absent(_ count: Int) {
+        var left = count
+        while left > 0 {
+            // Each column has a byte at least, and the memory has 8 more.
+            unsafe tags.storeBytes(of: 0, toByteOffset: tagBytes, as: UInt64.self)
+            let some = min(left, 8)
+            tagBytes &+= some
+            columns &+= some
+            left &-= some
+        }
+    }
+
     /// Adds a tag below 2^21.
     @inline(__always)
     private mutating func longTag(_ tag: UInt64) {

@@ -57,26 +57,31 @@ extension PackedLeaf {
             // One of the plans, which were checked.
             let plan = unsafe LeafPlanWord(Self.word(base, place))
             place &+= LeafPlan.length
-            if plan.coding == UInt64(LeafCoding.raw.rawValue) {
-                guard unsafe raw(plan, tuple, &writer) else { return nil }
-                continue
-            }
-            let code = unsafe bits(tuple &+ plan.bit, plan.tupleWidth)
-            let specials = plan.specials
-            let isSound: Bool
-            if code < specials {
-                isSound = unsafe special(plan, code, &writer)
-            } else {
-                isSound = unsafe value(plan, code &- specials, &at, &writer)
-            }
-            if !isSound { return nil }
+            guard unsafe cell(plan, tuple, &at, &writer) else { return nil }
         }
         return writer.finish()
     }
 
+    /// One column of a row, whose bytes in the heap begin at `at`; false where they are damaged.
+    @inline(__always)
+    func cell(
+        _ plan: LeafPlanWord,
+        _ tuple: Int,
+        _ at: inout Int,
+        _ writer: inout LeafRowWriter
+    ) -> Bool {
+        if plan.coding == UInt64(LeafCoding.raw.rawValue) {
+            return unsafe raw(plan, tuple, &writer)
+        }
+        let code = unsafe bits(tuple &+ plan.bit, plan.tupleWidth)
+        let specials = plan.specials
+        if code < specials { return unsafe special(plan, code, &writer) }
+        return unsafe value(plan, code &- specials, &at, &writer)
+    }
+
     /// Bytes of the version in the heap: it lies in front of all others.
     @inline(__always)
-    private func versionBytes(_ tuple: Int) -> Int {
+    func versionBytes(_ tuple: Int) -> Int {
         // The third plan.
         let plan = unsafe LeafPlanWord(Self.word(base, Self.frontLength &+ 16))
         if plan.isSparse, unsafe bits(tuple &+ plan.bit, plan.stateWidth) >= plan.specials {
@@ -197,14 +202,8 @@ extension PackedLeaf {
         _ writer: inout LeafRowWriter
     ) -> Bool {
         if number >= plan.scale { return false }
-        // The dictionary was checked: it lies in the heap, and its texts end in their order.
-        let start = unsafe heap &+ Int(truncatingIfNeeded: planBase(plan))
-        let ends = unsafe Self.word(base, start &+ 2 &* number)
-        let table = unsafe Int(Self.word(base, start) & 0xFFFF)
-        let from = number == 0 ? 0 : Int(ends & 0xFFFF)
-        let length = Int(ends &>> 16 & 0xFFFF) &- from
-        let at = start &+ 2 &+ 2 &* plan.scale &+ from
-        return unsafe text(plan.type, table, at, length, &writer)
+        let (at, length) = unsafe entry(plan, number)
+        return unsafe text(plan.type, dictionaryTable(plan), at, length, &writer)
     }
 
     /// A tag and a body of the heap.

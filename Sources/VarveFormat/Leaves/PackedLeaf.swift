@@ -194,6 +194,14 @@
 
     // MARK: Places
 
+    /// The plan of a column, which must be below `columnCount`.
+    @inline(__always)
+    func plan(_ column: Int) -> LeafPlanWord {
+        // One of the plans, which were checked.
+        let at = unsafe Self.frontLength &+ LeafPlan.length &* (Self.frontPlans &+ column)
+        return unsafe LeafPlanWord(Self.word(base, at))
+    }
+
     /// Where the heap of a row begins; anywhere, where the bytes are damaged.
     @inline(__always)
     func heapStart(_ index: Int, _ tuple: Int) -> Int {

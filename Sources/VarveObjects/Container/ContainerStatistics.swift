@@ -58,6 +58,9 @@ public struct ContainerStatistics: Sendable, Hashable {
     public var storePasses: Int
     /// Rows that filters and sorts looked at in memory.
     public var rowsScanned: Int
+    /// Rows among them that packed leaves (`ContainerOptions.packsRows`) ruled out by the codes of
+    /// their columns: never unpacked.
+    public var rowsRuledOut: Int
     /// Index entries that requests walked over.
     public var entriesScanned: Int
     /// Pages of the file that reads looked into, each time. What was changed since a checkpoint is
@@ -118,6 +121,7 @@ extension PersistentContainer {
             storeReads: records.storeReads,
             storePasses: records.storePasses,
             rowsScanned: records.rowsScanned,
+            rowsRuledOut: records.rowsRuledOut,
             entriesScanned: records.entriesScanned,
             pagesVisited: Int(clamping: records.engine.nodeHits &+ records.engine.nodeMisses),
             pagesRestored: Int(clamping: records.engine.nodeMisses),

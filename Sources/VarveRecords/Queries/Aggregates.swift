@@ -64,7 +64,7 @@ extension RecordSnapshot {
             }
         }
         var best = StoredValue.null
-        try fold(query, entity) { (id, layout, row) throws(RecordError) in
+        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
             let slot = layout.slot(column, in: row)
             // Most rows do not change the answer: numbers are compared without a value around them.
             switch (slot.tag, best) {
@@ -92,7 +92,7 @@ extension RecordSnapshot {
     ) throws(RecordError) -> ColumnSum {
         let entity = try self.entity(query.entity)
         var sum = ColumnSum()
-        try fold(query, entity) { (id, layout, row) throws(RecordError) in
+        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
             sum.add(try self.value(column, entity, id, layout, row))
         }
         return sum
@@ -114,7 +114,7 @@ extension RecordSnapshot {
             return try distinctKeys(index)
         }
         var found = DistinctValues()
-        try fold(query, entity) { (id, layout, row) throws(RecordError) in
+        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
             let slot = layout.slot(column, in: row)
             if slot.tag >= RowTag.zero, slot.tag <= RowTag.int64 {
                 found.add(try Self.int(slot, row))
@@ -158,21 +158,28 @@ extension RecordSnapshot {
 
     // MARK: Rows
 
-    /// Lends the rows of a request to `body`, in no particular order unless it has a window.
+    /// Lends the rows of a request to `body`, which reads one column, in no particular order unless
+    /// it has a window.
     func fold(
         _ query: RecordQuery,
         _ entity: RecordEntity,
+        _ column: ColumnID,
         _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Void
     ) throws(RecordError) {
+        let columns = RowColumns([column])
         if query.isWhole, query.predicate == .always {
-            try forEachRow(entity) { (id, _, layout, row) throws(RecordError) in
+            try forEachRow(entity, reading: columns) {
+                (id, _, layout, row) throws(RecordError) in
                 try body(id, layout, row)
                 return true
             }
             return
         }
         var matching = query
-        if query.isWhole { matching.sort = [] }
+        if query.isWhole {
+            matching.sort = []
+            if try reader.eachScanned(matching, columns, body) { return }
+        }
         let ids = try fetchIDs(matching)
         try withRows(entity, ids) { (index, _, layout, row) throws(RecordError) in
             try body(ids[index], layout, row)
@@ -219,6 +226,8 @@ public struct DistinctValues {
     /// By bytes: `String` calls texts equal that no index finds together.
     private var texts: Set<[UInt8]> = []
     private var others: Set<StoredValue> = []
+    /// NaN of each type that has it: to a set, no NaN is equal to another one.
+    private var notNumbers: [StoredValue] = []
 
     /// None yet.
     public init() {}
@@ -249,21 +258,24 @@ public struct DistinctValues {
         switch value {
         case .int(let number): add(number)
         case .text(let text): texts.insert(Array(text.utf8))
-        // -0 is +0, and all NaN are one.
-        case .double(let number): others.insert(.double(Self.folded(number)))
-        case .date(let number): others.insert(.date(Self.folded(number)))
-        case .float(let number): others.insert(.float(Float(Self.folded(Double(number)))))
+        case .double(let number) where number.isNaN: addNotNumber(.double(.nan))
+        case .date(let number) where number.isNaN: addNotNumber(.date(.nan))
+        case .float(let number) where number.isNaN: addNotNumber(.float(.nan))
+        // -0 is +0.
+        case .double(let number): others.insert(.double(number == 0 ? 0 : number))
+        case .date(let number): others.insert(.date(number == 0 ? 0 : number))
+        case .float(let number): others.insert(.float(number == 0 ? 0 : number))
         default: others.insert(value)
         }
     }
 
-    private static func folded(_ number: Double) -> Double {
-        number.isNaN ? .nan : number == 0 ? 0 : number
+    private mutating func addNotNumber(_ value: StoredValue) {
+        if !notNumbers.contains(where: { ValueOrder.equal($0, value) }) { notNumbers.append(value) }
     }
 
     /// The values, ascending, null first.
     public func sorted() -> [StoredValue] {
-        var values = Array(others)
+        var values = Array(others) + notNumbers
         for number in integers { values.append(.int(number)) }
         for text in texts { values.append(.text(String(decoding: text, as: UTF8.self))) }
         return values.sorted { ValueOrder.compare($0, $1) < 0 }

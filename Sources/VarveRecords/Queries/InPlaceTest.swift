@@ -5,18 +5,29 @@
 //   kept outside it) is left to that.
 
 import VarveBase
+import VarveEngine
 import VarveFormat
 
 /// A filter that can be asked of a row's bytes.
 struct InPlaceTest {
     let node: PredicateNode
     let entity: RecordEntity
+    /// The columns that it looks at.
+    private let columns: RowColumns
 
     /// Nil when the filter looks at other objects, or at more than whole values of columns.
     init?(_ node: PredicateNode, _ entity: RecordEntity) {
         guard Self.isPossible(node) else { return nil }
         self.node = node
         self.entity = entity
+        var columns: Set<ColumnID> = []
+        node.collectColumns(into: &columns)
+        self.columns = RowColumns(columns)
+    }
+
+    /// What a scan reads for it, and for whoever wants some columns of the rows that pass.
+    func reading(_ wanted: RowColumns) -> RowReading {
+        RowReading(wanted, filter: node.leafCondition(entity), tested: columns)
     }
 
     private static func isPossible(_ node: PredicateNode) -> Bool {

@@ -69,7 +69,8 @@ extension PlanExecutor {
         to keys: inout SortKeys
     ) throws(RecordError) {
         let terms = plan.sort.terms
-        try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) {
+        let whole = [KeyRange(prefix: [])]
+        try eachPassing(test, whole, goesBack: false, reading: RowColumns(columns)) {
             (id, layout, row) throws(RecordError) in
             let start = keys.bytes.count
             for (place, column) in columns.enumerated() {

@@ -53,7 +53,10 @@ struct PlanExecutor<Source: RecordSource> {
         if case .rows = plan.access, let residual = plan.residual,
             let test = InPlaceTest(residual, plan.entity)
         {
-            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) { _, _, _ in
+            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false, reading: .none) {
+                _,
+                _,
+                _ in
                 count += 1
                 return true
             }
@@ -90,7 +93,9 @@ struct PlanExecutor<Source: RecordSource> {
             try eachCovered(index, ranges, goesBack: goesBack) { row in take(row.objectID) }
         } else if let residual = plan.residual, case .rows = plan.access {
             if let test = InPlaceTest(residual, plan.entity) {
-                try eachPassing(test, ranges, goesBack: goesBack) { id, _, _ in take(id) }
+                try eachPassing(test, ranges, goesBack: goesBack, reading: .none) { id, _, _ in
+                    take(id)
+                }
             } else {
                 let origin = RowOrigin(reader.source, plan.entity)
                 let resolver = SourceResolver(reader)
@@ -257,19 +262,31 @@ struct PlanExecutor<Source: RecordSource> {
     }
 
     /// Calls `body` with each row that passes, read where its leaf holds it, until it says false.
+    /// The row may have no more than the columns that `body` reads.
     func eachPassing(
         _ test: InPlaceTest,
         _ ranges: [KeyRange],
         goesBack: Bool,
+        reading columns: RowColumns,
         _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
         let origin = RowOrigin(reader.source, plan.entity)
         let resolver = SourceResolver(reader)
+        let reading = test.reading(columns)
         var count = 0
-        defer { reader.counters.rowsScanned.count(count) }
-        func visit(_ id: ObjectID, _ row: Span<UInt8>) throws(RecordError) -> Bool {
+        var lent = 0
+        defer {
+            reader.counters.rowsScanned.count(count)
+            if count > lent { reader.counters.rowsRuledOut.count(count - lent) }
+        }
+        func visit(
+            _ id: ObjectID,
+            _ row: Span<UInt8>,
+            _ isPassing: Bool
+        ) throws(RecordError) -> Bool {
             let layout: RowLayout
             do throws(FormatError) { layout = try RowLayout(row) } catch { throw .format(error) }
+            if isPassing { return try body(id, layout, row) }
             var passes = try test.matches(layout, row)
             if passes == nil {
                 let bytes = ByteReader.copy(row, 0..<row.count)
@@ -281,10 +298,14 @@ struct PlanExecutor<Source: RecordSource> {
             (cursor, end) throws(RecordError) in
             var outcome = Result<Bool, RecordError>.success(true)
             try reader.engine { () throws(EngineError) in
-                try cursor.visitRows(isForward: !goesBack, end: end) { id, _, row in
-                    count += 1
+                try cursor.visitRows(reading, isForward: !goesBack, end: end, &count) {
+                    id,
+                    _,
+                    row,
+                    isPassing in
+                    lent += 1
                     do throws(RecordError) {
-                        let goesOn = try visit(id, row)
+                        let goesOn = try visit(id, row, isPassing)
                         if !goesOn { outcome = .success(false) }
                         return goesOn
                     } catch {
@@ -409,7 +430,7 @@ struct PlanExecutor<Source: RecordSource> {
         case .rows:
             if let residual, let test = InPlaceTest(residual, plan.entity) {
                 // Only rows that pass are copied.
-                try eachPassing(test, [KeyRange(prefix: [])], goesBack: false) {
+                try eachPassing(test, [KeyRange(prefix: [])], goesBack: false, reading: .all) {
                     (id, _, row) throws(RecordError) in
                     let bytes = ByteReader.copy(row, 0..<row.count)
                     try body(SourceRow(origin, id, bytes))

@@ -1,6 +1,7 @@
 // The requests that snapshots and transactions answer alike.
 
 import VarveBase
+import VarveFormat
 
 extension RecordReader {
     /// The object IDs of a request, in its order.
@@ -15,6 +16,28 @@ extension RecordReader {
         let (plan, window) = try plan(query, needsOrder: false)
         let all = try PlanExecutor(reader: self, plan: plan).count()
         return min(window.limit ?? Int.max, max(0, all - window.offset))
+    }
+
+    /// Lends the rows of a request without order and window to `body`, ascending by ID, where its
+    /// plan goes through all rows and looks at nothing but the row itself; else false, and nothing
+    /// was lent. The rows may have no more than some columns.
+    func eachScanned(
+        _ query: RecordQuery,
+        _ columns: RowColumns,
+        _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Void
+    ) throws(RecordError) -> Bool {
+        let (plan, _) = try plan(query, needsOrder: false)
+        guard case .rows = plan.access, let residual = plan.residual,
+            let test = InPlaceTest(residual, plan.entity)
+        else { return false }
+        let executor = PlanExecutor(reader: self, plan: plan)
+        let whole = [KeyRange(prefix: [])]
+        try executor.eachPassing(test, whole, goesBack: false, reading: columns) {
+            (id, layout, row) throws(RecordError) in
+            try body(id, layout, row)
+            return true
+        }
+        return true
     }
 
     /// The plan of a request as text.

@@ -31,6 +31,7 @@ final class RecordCounters: Sendable {
     let storeReads = Atomic<Int>(0)
     let storePasses = Atomic<Int>(0)
     let rowsScanned = Atomic<Int>(0)
+    let rowsRuledOut = Atomic<Int>(0)
     let entriesScanned = Atomic<Int>(0)
 }
 

@@ -61,12 +61,15 @@ enum Cities {
 
     static func store(
         _ schema: SchemaDescription = schema,
-        unreferencedRowBytes: Int = 8 << 20
+        unreferencedRowBytes: Int = 8 << 20,
+        _ change: (inout EngineOptions) -> Void = { _ in }
     ) throws -> RecordStore {
-        try RecordStore.open(
+        var engine = EngineOptions()
+        change(&engine)
+        return try RecordStore.open(
             .memory,
             schema: schema,
-            options: RecordOptions(unreferencedRowBytes: unreferencedRowBytes)
+            options: RecordOptions(engine: engine, unreferencedRowBytes: unreferencedRowBytes)
         )
     }
 }

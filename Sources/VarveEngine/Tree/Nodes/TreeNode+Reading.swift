@@ -197,20 +197,25 @@ extension TreeNode {
         case damaged(isKey: Bool)
     }
 
-    /// Lends the rows from `first` up to `bound`, or down to it, without it.
+    /// Lends the rows from `first` up to `bound`, or down to it, without it; those of a packed leaf
+    /// as `scan` reads them.
     func visitRows(
         from first: Int,
         to bound: Int,
         step: Int,
         copies: Bool,
-        _ body: (ObjectID, CommitNumber, Span<UInt8>) -> Bool
+        _ scan: LeafScan,
+        _ body: (ObjectID, CommitNumber, Span<UInt8>, Bool) -> Bool
     ) -> VisitEnd {
+        if let packed = unsafe view.packed {
+            return unsafe scan.visit(packed, from: first, to: bound, body)
+        }
         var index = first
         while index != bound {
             guard let object = trailingObjectID(index) else { return .damaged(isKey: true) }
             var goesOn = false
             let isRow = withRow(index, copies: copies) { version, row in
-                goesOn = body(object, version, row)
+                goesOn = body(object, version, row, false)
             }
             if !isRow { return .damaged(isKey: false) }
             if !goesOn { return .enough(index) }
