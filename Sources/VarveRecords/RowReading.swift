@@ -133,11 +133,18 @@ extension RecordSnapshot {
     /// page once and copies them into one block, and lent in the order of the request. Chunks begin
     /// small and grow to `chunkBytesMax`. `body` should be short, as that of `withRow`.
     ///
+    /// A request without order and window whose filter no index answers is one pass over the rows,
+    /// which may have no more than some columns then.
+    ///
     /// - Complexity: that of `fetchIDs`, and O(rows).
     public func forEachRow(
         of query: RecordQuery,
+        reading columns: RowColumns = .all,
         _ body: (ObjectID, CommitNumber, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
+        if query.isWhole, query.sort.isEmpty, try reader.eachScanned(query, columns, body) {
+            return
+        }
         let ids = try fetchIDs(query)
         let entity = try entity(query.entity)
         // Rows that were lent count with those of the chunk that goes on with them.

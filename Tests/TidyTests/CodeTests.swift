@@ -29,6 +29,7 @@ import Testing
         "Sources/VarveFormat/Leaves/PackedLeaf+Checks.swift",
         "Sources/VarveFormat/Leaves/PackedLeaf+Conditions.swift",
         "Sources/VarveFormat/Leaves/PackedLeaf+Heap.swift",
+        "Sources/VarveFormat/Leaves/PackedLeaf+Numbers.swift",
         "Sources/VarveFormat/Leaves/PackedLeaf+Rows.swift",
         "Sources/VarveFormat/Leaves/PackedRowReader.swift",
         "Sources/VarveFormat/Texts/SymbolMemory.swift",

@@ -237,13 +237,16 @@ public struct TreeCursor {
     /// The same for a scan that reads some columns: leaves out rows that do not pass its filter
     /// where a leaf can tell, and tells `body` which rows are known to pass it.
     ///
-    /// - Parameter rows: so many rows were looked at are added, those that were left out among
-    ///   them.
+    /// - Parameters:
+    ///   - rows: so many rows were looked at are added, those that were left out among them.
+    ///   - numbers: gets the column `reading.numbers` of many rows at once where a leaf can and all
+    ///     of them are known to pass; `body` does not get these rows.
     public mutating func visitRows(
         _ reading: RowReading,
         isForward: Bool = true,
         end: [UInt8]? = nil,
         _ rows: inout Int,
+        numbers: NumbersBody? = nil,
         _ body: (ObjectID, CommitNumber, Span<UInt8>, Bool) -> Bool
     ) throws(EngineError) {
         let scan = LeafScan(reading)
@@ -262,6 +265,7 @@ public struct TreeCursor {
                 step: isForward ? 1 : -1,
                 copies: !tree.isPublished,
                 scan,
+                numbers,
                 body
             )
             switch stop {

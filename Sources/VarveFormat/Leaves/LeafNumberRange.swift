@@ -49,13 +49,8 @@ struct LeafNumberRange {
     /// The rank of a double by what the leaf has of it.
     @inline(__always)
     static func rank(_ plan: LeafPlanWord, _ number: Int64) -> Int64 {
-        switch plan.coding {
-        case UInt64(LeafCoding.decimal.rawValue), UInt64(LeafCoding.sparseDecimal.rawValue):
-            ColumnCondition.rank(Double(number) / ScaledDoubles.powerOfTen(plan.scale))
-        case UInt64(LeafCoding.binary.rawValue), UInt64(LeafCoding.sparseBinary.rawValue):
-            ColumnCondition.rank(Double(number) * ScaledDoubles.powerOfTwo(0 &- plan.scale))
-        default: ColumnCondition.rank(Double(bitPattern: UInt64(bitPattern: number)))
-        }
+        let bits = UInt64(bitPattern: plan.doubleBits(of: number))
+        return ColumnCondition.rank(Double(bitPattern: bits))
     }
 
     /// The first offset up to `most` whose double has at least a rank; `most` + 1: there is none.

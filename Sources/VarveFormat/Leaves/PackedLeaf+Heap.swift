@@ -7,7 +7,7 @@
 
 extension PackedLeaf {
     /// Columns in front of one whose bytes stand in front of its own.
-    private func withHeapPlans<R>(
+    func withHeapPlans<R>(
         before column: Int,
         _ body: (UnsafeBufferPointer<UInt64>) -> R
     ) -> R {
@@ -27,7 +27,7 @@ extension PackedLeaf {
 
     /// Where a row's bytes begin that stand behind those of some columns.
     @inline(__always)
-    private func heapPlace(
+    func heapPlace(
         _ row: Int,
         _ tuple: Int,
         after plans: UnsafeBufferPointer<UInt64>

@@ -22,6 +22,22 @@ public struct ColumnSum: Hashable, Sendable {
     /// Nothing yet.
     public init() {}
 
+    /// Adds the numbers of a column.
+    mutating func add(_ kind: LeafNumberKind, _ numbers: Span<Int64>) {
+        count += numbers.count
+        if kind == .int {
+            var sum = integer
+            for place in numbers.indices { sum += Int128(numbers[place]) }
+            integer = sum
+        } else {
+            var sum = number
+            for place in numbers.indices {
+                sum += Double(bitPattern: UInt64(bitPattern: numbers[place]))
+            }
+            number = sum
+        }
+    }
+
     /// Adds a value; what is no number counts for nothing.
     public mutating func add(_ value: StoredValue) {
         switch value {
@@ -64,7 +80,15 @@ extension RecordSnapshot {
             }
         }
         var best = StoredValue.null
-        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
+        func better(_ kind: LeafNumberKind, _ numbers: Span<Int64>, _: Int) {
+            for place in numbers.indices {
+                let value = StoredValue(kind, numbers[place])
+                let order = best == .null ? 0 : ValueOrder.compare(value, best)
+                if best == .null || (highest ? order > 0 : order < 0) { best = value }
+            }
+        }
+        try fold(query, entity, column, numbers: better) {
+            (id, layout, row) throws(RecordError) in
             let slot = layout.slot(column, in: row)
             // Most rows do not change the answer: numbers are compared without a value around them.
             switch (slot.tag, best) {
@@ -92,7 +116,8 @@ extension RecordSnapshot {
     ) throws(RecordError) -> ColumnSum {
         let entity = try self.entity(query.entity)
         var sum = ColumnSum()
-        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
+        func add(_ kind: LeafNumberKind, _ numbers: Span<Int64>, _: Int) { sum.add(kind, numbers) }
+        try fold(query, entity, column, numbers: add) { (id, layout, row) throws(RecordError) in
             sum.add(try self.value(column, entity, id, layout, row))
         }
         return sum
@@ -114,7 +139,11 @@ extension RecordSnapshot {
             return try distinctKeys(index)
         }
         var found = DistinctValues()
-        try fold(query, entity, column) { (id, layout, row) throws(RecordError) in
+        func add(_ kind: LeafNumberKind, _ numbers: Span<Int64>, _ nulls: Int) {
+            if nulls > 0 { found.add(.null) }
+            found.add(kind, numbers)
+        }
+        try fold(query, entity, column, numbers: add) { (id, layout, row) throws(RecordError) in
             let slot = layout.slot(column, in: row)
             if slot.tag >= RowTag.zero, slot.tag <= RowTag.int64 {
                 found.add(try Self.int(slot, row))
@@ -159,26 +188,26 @@ extension RecordSnapshot {
     // MARK: Rows
 
     /// Lends the rows of a request to `body`, which reads one column, in no particular order unless
-    /// it has a window.
+    /// it has a window; or the column's numbers to `numbers`.
     func fold(
         _ query: RecordQuery,
         _ entity: RecordEntity,
         _ column: ColumnID,
+        numbers: @escaping NumbersBody,
         _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Void
     ) throws(RecordError) {
-        let columns = RowColumns([column])
-        if query.isWhole, query.predicate == .always {
-            try forEachRow(entity, reading: columns) {
-                (id, _, layout, row) throws(RecordError) in
-                try body(id, layout, row)
-                return true
-            }
-            return
-        }
         var matching = query
         if query.isWhole {
             matching.sort = []
-            if try reader.eachScanned(matching, columns, body) { return }
+            let wasScanned = try reader.eachScanned(
+                matching,
+                RowColumns([column]),
+                numbers: (column, numbers)
+            ) { (id, _, layout, row) throws(RecordError) in
+                try body(id, layout, row)
+                return true
+            }
+            if wasScanned { return }
         }
         let ids = try fetchIDs(matching)
         try withRows(entity, ids) { (index, _, layout, row) throws(RecordError) in
@@ -245,6 +274,13 @@ public struct DistinctValues {
         integers.insert(value)
     }
 
+    /// Adds the numbers of a column.
+    mutating func add(_ kind: LeafNumberKind, _ numbers: Span<Int64>) {
+        for place in numbers.indices {
+            if kind == .int { add(numbers[place]) } else { add(StoredValue(kind, numbers[place])) }
+        }
+    }
+
     private static let recentCount = 1024
 
     /// The upper bits of a multiplication by 2^64 divided by the golden ratio.
@@ -279,6 +315,18 @@ public struct DistinctValues {
         for number in integers { values.append(.int(number)) }
         for text in texts { values.append(.text(String(decoding: text, as: UTF8.self))) }
         return values.sorted { ValueOrder.compare($0, $1) < 0 }
+    }
+}
+
+extension StoredValue {
+    /// A number as a leaf has it.
+    fileprivate init(_ kind: LeafNumberKind, _ number: Int64) {
+        let double = Double(bitPattern: UInt64(bitPattern: number))
+        switch kind {
+        case .int: self = .int(number)
+        case .double: self = .double(double)
+        case .date: self = .date(double)
+        }
     }
 }
 

@@ -26,8 +26,15 @@ struct InPlaceTest {
     }
 
     /// What a scan reads for it, and for whoever wants some columns of the rows that pass.
-    func reading(_ wanted: RowColumns) -> RowReading {
-        RowReading(wanted, filter: node.leafCondition(entity), tested: columns)
+    func reading(_ wanted: RowColumns, numbers: ColumnID? = nil) -> RowReading {
+        // What every row passes is no filter.
+        if case .constant(true) = node { return RowReading(wanted, numbers: numbers) }
+        return RowReading(
+            wanted,
+            filter: node.leafCondition(entity),
+            tested: columns,
+            numbers: numbers
+        )
     }
 
     private static func isPossible(_ node: PredicateNode) -> Bool {

@@ -71,7 +71,7 @@ extension PlanExecutor {
         let terms = plan.sort.terms
         let whole = [KeyRange(prefix: [])]
         try eachPassing(test, whole, goesBack: false, reading: RowColumns(columns)) {
-            (id, layout, row) throws(RecordError) in
+            (id, _, layout, row) throws(RecordError) in
             let start = keys.bytes.count
             for (place, column) in columns.enumerated() {
                 if place > 0, keys.drops(from: start) { return true }

@@ -20,6 +20,11 @@ struct FetchWindow {
     var isBackward: Bool { before != nil && after == nil && (limit != nil || offset > 0) }
 }
 
+/// Gets a row that passes: its object, the commit that wrote it, and what it holds. False ends it.
+typealias PassingBody = (
+    ObjectID, CommitNumber, RowLayout, Span<UInt8>
+) throws(RecordError) -> Bool
+
 /// Runs one plan on one state of the store.
 struct PlanExecutor<Source: RecordSource> {
     let reader: RecordReader<Source>
@@ -53,10 +58,8 @@ struct PlanExecutor<Source: RecordSource> {
         if case .rows = plan.access, let residual = plan.residual,
             let test = InPlaceTest(residual, plan.entity)
         {
-            try eachPassing(test, [KeyRange(prefix: [])], goesBack: false, reading: .none) {
-                _,
-                _,
-                _ in
+            let whole = [KeyRange(prefix: [])]
+            try eachPassing(test, whole, goesBack: false, reading: .none) { _, _, _, _ in
                 count += 1
                 return true
             }
@@ -93,7 +96,7 @@ struct PlanExecutor<Source: RecordSource> {
             try eachCovered(index, ranges, goesBack: goesBack) { row in take(row.objectID) }
         } else if let residual = plan.residual, case .rows = plan.access {
             if let test = InPlaceTest(residual, plan.entity) {
-                try eachPassing(test, ranges, goesBack: goesBack, reading: .none) { id, _, _ in
+                try eachPassing(test, ranges, goesBack: goesBack, reading: .none) { id, _, _, _ in
                     take(id)
                 }
             } else {
@@ -262,50 +265,52 @@ struct PlanExecutor<Source: RecordSource> {
     }
 
     /// Calls `body` with each row that passes, read where its leaf holds it, until it says false.
-    /// The row may have no more than the columns that `body` reads.
+    /// The row may have no more than the columns that `body` reads. The numbers of a column go to
+    /// `numbers` instead, many at a time, where a leaf can.
     func eachPassing(
         _ test: InPlaceTest,
         _ ranges: [KeyRange],
         goesBack: Bool,
         reading columns: RowColumns,
-        _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
+        numbers: (column: ColumnID, body: NumbersBody)? = nil,
+        _ body: PassingBody
     ) throws(RecordError) {
-        let origin = RowOrigin(reader.source, plan.entity)
-        let resolver = SourceResolver(reader)
-        let reading = test.reading(columns)
+        let reading = test.reading(columns, numbers: numbers?.column)
         var count = 0
         var lent = 0
         defer {
             reader.counters.rowsScanned.count(count)
             if count > lent { reader.counters.rowsRuledOut.count(count - lent) }
         }
+        func many(_ kind: LeafNumberKind, _ values: Span<Int64>, _ nulls: Int) {
+            lent += values.count + nulls
+            numbers?.body(kind, values, nulls)
+        }
         func visit(
             _ id: ObjectID,
+            _ version: CommitNumber,
             _ row: Span<UInt8>,
             _ isPassing: Bool
         ) throws(RecordError) -> Bool {
             let layout: RowLayout
             do throws(FormatError) { layout = try RowLayout(row) } catch { throw .format(error) }
-            if isPassing { return try body(id, layout, row) }
-            var passes = try test.matches(layout, row)
-            if passes == nil {
-                let bytes = ByteReader.copy(row, 0..<row.count)
-                passes = try test.node.matches(SourceRow(origin, id, bytes), resolver)
-            }
-            return passes == true ? try body(id, layout, row) : true
+            if !isPassing { guard try passes(test, id, layout, row) else { return true } }
+            return try body(id, version, layout, row)
         }
         try scanRanges(plan.entity.tree, ranges, goesBack: goesBack) {
             (cursor, end) throws(RecordError) in
             var outcome = Result<Bool, RecordError>.success(true)
             try reader.engine { () throws(EngineError) in
-                try cursor.visitRows(reading, isForward: !goesBack, end: end, &count) {
-                    id,
-                    _,
-                    row,
-                    isPassing in
+                try cursor.visitRows(
+                    reading,
+                    isForward: !goesBack,
+                    end: end,
+                    &count,
+                    numbers: numbers == nil ? nil : many
+                ) { id, version, row, isPassing in
                     lent += 1
                     do throws(RecordError) {
-                        let goesOn = try visit(id, row, isPassing)
+                        let goesOn = try visit(id, version, row, isPassing)
                         if !goesOn { outcome = .success(false) }
                         return goesOn
                     } catch {
@@ -316,6 +321,23 @@ struct PlanExecutor<Source: RecordSource> {
             }
             return try outcome.get() ? .rangeEnds : .isEnough
         }
+    }
+
+    /// Whether a row passes; where its bytes do not say, what is kept outside it is read.
+    @inline(__always)
+    private func passes(
+        _ test: InPlaceTest,
+        _ id: ObjectID,
+        _ layout: RowLayout,
+        _ row: Span<UInt8>
+    ) throws(RecordError) -> Bool {
+        if let passes = try test.matches(layout, row) { return passes }
+        let values = try SourceRow(
+            RowOrigin(reader.source, plan.entity),
+            id,
+            ByteReader.copy(row, 0..<row.count)
+        )
+        return try test.node.matches(values, SourceResolver(reader))
     }
 
     /// Calls `body` with the objects of the entries, `first` of them, then twice as many each time
@@ -431,7 +453,7 @@ struct PlanExecutor<Source: RecordSource> {
             if let residual, let test = InPlaceTest(residual, plan.entity) {
                 // Only rows that pass are copied.
                 try eachPassing(test, [KeyRange(prefix: [])], goesBack: false, reading: .all) {
-                    (id, _, row) throws(RecordError) in
+                    (id, _, _, row) throws(RecordError) in
                     let bytes = ByteReader.copy(row, 0..<row.count)
                     try body(SourceRow(origin, id, bytes))
                     return true

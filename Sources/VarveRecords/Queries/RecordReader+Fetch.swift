@@ -1,6 +1,7 @@
 // The requests that snapshots and transactions answer alike.
 
 import VarveBase
+import VarveEngine
 import VarveFormat
 
 extension RecordReader {
@@ -20,23 +21,27 @@ extension RecordReader {
 
     /// Lends the rows of a request without order and window to `body`, ascending by ID, where its
     /// plan goes through all rows and looks at nothing but the row itself; else false, and nothing
-    /// was lent. The rows may have no more than some columns.
+    /// was lent. The rows may have no more than some columns; numbers as `eachPassing`.
     func eachScanned(
         _ query: RecordQuery,
         _ columns: RowColumns,
-        _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Void
+        numbers: (column: ColumnID, body: NumbersBody)? = nil,
+        _ body: PassingBody
     ) throws(RecordError) -> Bool {
         let (plan, _) = try plan(query, needsOrder: false)
-        guard case .rows = plan.access, let residual = plan.residual,
-            let test = InPlaceTest(residual, plan.entity)
+        guard case .rows = plan.access,
+            let test = InPlaceTest(plan.residual ?? .constant(true), plan.entity)
         else { return false }
         let executor = PlanExecutor(reader: self, plan: plan)
         let whole = [KeyRange(prefix: [])]
-        try executor.eachPassing(test, whole, goesBack: false, reading: columns) {
-            (id, layout, row) throws(RecordError) in
-            try body(id, layout, row)
-            return true
-        }
+        try executor.eachPassing(
+            test,
+            whole,
+            goesBack: false,
+            reading: columns,
+            numbers: numbers,
+            body
+        )
         return true
     }
 

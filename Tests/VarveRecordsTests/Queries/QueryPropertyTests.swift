@@ -167,8 +167,11 @@ import VarveTesting
                 distinct.append(value)
             }
             let found = try snapshot.sum(query, column)
-            // NaN is not equal to itself.
-            #expect("\(found)" == "\(sum)", "\(comment) sum of \(name) \(predicate)")
+            let isSame = found.number == sum.number || found.number.isNaN && sum.number.isNaN
+            #expect(
+                isSame && found.count == sum.count && found.integer == sum.integer,
+                "\(comment) sum of \(name) \(predicate): \(found), not \(sum)"
+            )
             let different = try snapshot.distinct(query, column)
             #expect(
                 different.count == distinct.count

@@ -205,10 +205,11 @@ extension TreeNode {
         step: Int,
         copies: Bool,
         _ scan: LeafScan,
+        _ many: NumbersBody?,
         _ body: (ObjectID, CommitNumber, Span<UInt8>, Bool) -> Bool
     ) -> VisitEnd {
         if let packed = unsafe view.packed {
-            return unsafe scan.visit(packed, from: first, to: bound, body)
+            return unsafe scan.visit(packed, from: first, to: bound, many, body)
         }
         var index = first
         while index != bound {

@@ -107,27 +107,17 @@ extension VarveRecordPeer: QueryPeer {
         )
     }
 
-    /// In a loop over all rows, as the C libraries without queries do it.
     func rows(count: Int) throws -> RowFold {
-        let wanted = Int64(count)
+        let query = RecordQuery(
+            entity: entity,
+            predicate: .compare(PropertyPath("count"), .equal, .int(Int64(count)))
+        )
         var fold = RowFold()
-        try store.snapshot().forEachRow(record) { _, _, layout, row throws(RecordError) in
-            if try number(layout, row, columns.count) == wanted {
-                try add(layout, row, as: 0, to: &fold)
-            }
+        try store.snapshot().forEachRow(of: query) { _, _, layout, row throws(RecordError) in
+            try add(layout, row, as: 0, to: &fold)
             return true
         }
         return fold
-    }
-
-    private func number(
-        _ layout: RowLayout,
-        _ row: Span<UInt8>,
-        _ column: ColumnID
-    ) throws(RecordError) -> Int64 {
-        do throws(FormatError) { return try layout.slot(column, in: row).int(in: row) } catch {
-            throw .format(error)
-        }
     }
 
     func timestampBounds() throws -> ClosedRange<Double> {
