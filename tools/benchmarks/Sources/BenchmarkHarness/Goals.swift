@@ -89,6 +89,7 @@ public struct Goal: Sendable {
         typealias K = Workload.Queries
         typealias L = Workload.LiveLists
         typealias O = Workload.ObjectGraph
+        typealias P = Workload.FirstScreen
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -124,6 +125,7 @@ public struct Goal: Sendable {
             Line(O.insert, records: 2),
             Line(O.update, records: 3),
             Line(O.cascade, records: 2),
+            Line(P.cold, records: 5),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -2,7 +2,7 @@
 
 /// How much work a run does.
 public struct Scale: Codable, Equatable, Sendable {
-    /// Rows of the stores of workloads a, c, d, f, h, i, k and n.
+    /// Rows of the stores of workloads a, c, d, f, h, i, k, n, p, q, r and t, edits of u.
     public var rows: Int
     /// Rows in the store before workload b begins.
     public var rowsBeforeCommits: Int
@@ -26,7 +26,7 @@ public struct Scale: Codable, Equatable, Sendable {
     public var largeBlobs: Int
     /// Blobs of 10 KB of workload g.
     public var smallBlobs: Int
-    /// Openings of workload h.
+    /// Openings of workloads h, p and s.
     public var openings: Int
     /// Seconds of each half of workload i.
     public var mixedSeconds: Double

@@ -116,3 +116,12 @@ extension Events {
         }
     }
 }
+
+// What users feel.
+extension Events {
+    struct FirstScreen: FeltEvent {
+        func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .firstScreen(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
+}

@@ -12,6 +12,9 @@ typealias RowPeer = LateIndexPeer & DurableCommitPeer & PointReadPeer & OrderedS
 /// What contestants with objects can do beyond that.
 typealias ObjectPeer = LiveListPeer & LongListPeer
 
+/// What contestants of the work that users feel can do.
+typealias FeltPeer = FilledObjectsPeer
+
 /// One contestant's line in the registry.
 struct Entry {
     var name: String
@@ -34,6 +37,11 @@ protocol Event {
 /// The same for work that libraries below objects do not do.
 protocol ObjectEvent {
     func contestant<Peer: ObjectPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant
+}
+
+/// The same for work that users feel: objects, and structs that are made by hand.
+protocol FeltEvent {
+    func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant
 }
 
 enum Registry {
@@ -120,6 +128,11 @@ enum Registry {
             contestants: objects(Events.LongList())
         ),
         Workload(id: "o", title: "objects with relationships", contestants: graphs),
+        Workload(
+            id: "p",
+            title: "from nothing open to the first 50 objects",
+            contestants: felt(Events.FirstScreen())
+        ),
     ]
 
     /// The chart over size: the work in stores of one size.
@@ -170,6 +183,17 @@ enum Registry {
             event.contestant(entry(Report.varve, .object), VarveObjectPeer.self),
             event.contestant(entry(Peers.grdbRecords, .object), GRDBPeer.self),
             event.contestant(entry(Peers.grdbPrepared, .object, isBest: true), GRDBPeer.self),
+        ]
+    }
+
+    /// Contestants of the work that users feel. SQLite makes structs of its rows by hand.
+    static func felt(_ event: some FeltEvent) -> [Contestant] {
+        [
+            event.contestant(entry(Report.varve, .object), VarveObjectPeer.self),
+            event.contestant(entry(Peers.grdbRecords, .object), GRDBPeer.self),
+            event.contestant(entry(Peers.grdbPrepared, .object, isBest: true), GRDBPeer.self),
+            event.contestant(entry(Peers.sqliteUsual, .object), SQLitePeer.self),
+            event.contestant(entry(Peers.sqliteBest, .object, isBest: true), SQLitePeer.self),
         ]
     }
 

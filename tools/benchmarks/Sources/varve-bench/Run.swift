@@ -28,7 +28,7 @@ struct Run: ParsableCommand {
     @Option(help: "Rounds of each workload; results are medians over them. Default 3.")
     var rounds: Int?
 
-    @Option(help: "Rows of workloads a, c, d, f, h, i, k and n.")
+    @Option(help: "Rows of workloads a, c, d, f, h, i, k, n, p, q, r and t, and edits of u.")
     var rows: Int?
 
     @Option(help: "Folder for the stores, on the disk to be measured. Default: a temporary one.")
