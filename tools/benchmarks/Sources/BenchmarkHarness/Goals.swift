@@ -90,6 +90,7 @@ public struct Goal: Sendable {
         typealias L = Workload.LiveLists
         typealias O = Workload.ObjectGraph
         typealias P = Workload.FirstScreen
+        typealias Q = Workload.Scrolling
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -126,6 +127,7 @@ public struct Goal: Sendable {
             Line(O.update, records: 3),
             Line(O.cascade, records: 2),
             Line(P.cold, records: 5),
+            Line(Q.p99, records: 10),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -46,6 +46,8 @@ public struct Scale: Codable, Equatable, Sendable {
     public var ratings: Int
     /// Saves of one photo of workload o.
     public var graphSaves: Int
+    /// Rows that workload q touches, 120 a second.
+    public var touches: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -70,7 +72,8 @@ public struct Scale: Codable, Equatable, Sendable {
         jumps: 31,
         photos: 100_000,
         ratings: 10_000,
-        graphSaves: 1_000
+        graphSaves: 1_000,
+        touches: 480
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -95,7 +98,8 @@ public struct Scale: Codable, Equatable, Sendable {
         jumps: 15,
         photos: 20_000,
         ratings: 2_000,
-        graphSaves: 300
+        graphSaves: 300,
+        touches: 120
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -120,6 +124,7 @@ public struct Scale: Codable, Equatable, Sendable {
         jumps: 5,
         photos: 400,
         ratings: 40,
-        graphSaves: 5
+        graphSaves: 5,
+        touches: 6
     )
 }

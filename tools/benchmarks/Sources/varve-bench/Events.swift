@@ -124,4 +124,10 @@ extension Events {
             .firstScreen(entry.name, entry.level, type, entry.options, missing: entry.missing)
         }
     }
+
+    struct Scrolling: FeltEvent {
+        func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .scrolling(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
 }

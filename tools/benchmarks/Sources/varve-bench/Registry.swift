@@ -13,7 +13,7 @@ typealias RowPeer = LateIndexPeer & DurableCommitPeer & PointReadPeer & OrderedS
 typealias ObjectPeer = LiveListPeer & LongListPeer
 
 /// What contestants of the work that users feel can do.
-typealias FeltPeer = FilledObjectsPeer
+typealias FeltPeer = FilledObjectsPeer & ScrollingPeer
 
 /// One contestant's line in the registry.
 struct Entry {
@@ -132,6 +132,11 @@ enum Registry {
             id: "p",
             title: "from nothing open to the first 50 objects",
             contestants: felt(Events.FirstScreen())
+        ),
+        Workload(
+            id: "q",
+            title: "a list is scrolled beside a writer",
+            contestants: felt(Events.Scrolling())
         ),
     ]
 

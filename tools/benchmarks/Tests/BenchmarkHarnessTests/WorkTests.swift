@@ -68,6 +68,27 @@ import Testing
         #expect(reversed[1] == expected[1])
     }
 
+    @Test func `a row beside a writer counts with all but its ID and its count`() {
+        func sum(_ item: Item) -> UInt64 {
+            var fold = RowFold()
+            fold.touch(
+                timestamp: item.timestamp,
+                title: item.title,
+                note: item.note,
+                count: item.count,
+                flag: item.flag,
+                pictureID: item.pictureID
+            )
+            return fold.value
+        }
+        let item = Item(id: 1, seed: 5)
+        var other = item
+        other.count += 1
+        #expect(sum(other) == sum(item))
+        other.flag.toggle()
+        #expect(sum(other) != sum(item))
+    }
+
     @Test func `a contestant that did other work fails the round`() throws {
         var table = CheckTable()
         try table.add(["e": 1, "c": 2], from: "engine/A")

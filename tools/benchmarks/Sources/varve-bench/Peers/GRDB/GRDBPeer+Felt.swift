@@ -27,3 +27,36 @@ extension GRDBPeer: FilledObjectsPeer {
         return fold
     }
 }
+
+// Workload q. There is no list that reads on demand. All IDs, and a record by its ID when it is
+// shown, are faster than pages by offset.
+extension GRDBPeer: ScrollingPeer {
+    func openScrollList() throws -> [Int64] {
+        let request = ItemRecord.order(ItemRecord.Columns.timestamp).select(
+            ItemRecord.Columns.id,
+            as: Int64.self
+        )
+        return try pool.read { try request.fetchAll($0) }
+    }
+
+    func touch(_ position: Int, in list: [Int64], _ fold: inout RowFold) throws {
+        let record = try pool.read { database in
+            switch tuning {
+            case .usual: return try ItemRecord.fetchOne(database, key: list[position])
+            case .best:
+                let sql = "SELECT * FROM item WHERE id = ?"
+                let statement = try database.cachedStatement(sql: sql)
+                return try ItemRecord.fetchOne(statement, arguments: [list[position]])
+            }
+        }
+        guard let record else { return }
+        fold.touch(
+            timestamp: record.timestamp,
+            title: record.title,
+            note: record.note,
+            count: record.count,
+            flag: record.flag,
+            pictureID: record.pictureID
+        )
+    }
+}

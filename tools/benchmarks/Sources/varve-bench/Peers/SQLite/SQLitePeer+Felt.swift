@@ -33,3 +33,38 @@ extension SQLitePeer: FilledObjectsPeer {
         return fold
     }
 }
+
+// Workload q: all IDs, and a row by its ID when it is shown.
+extension SQLitePeer: ScrollingPeer {
+    /// IDs, and a connection that the writer does not use.
+    struct ScrollList {
+        let ids: [Int64]
+        let reader: SQLitePeer
+    }
+
+    func openScrollList() throws -> ScrollList {
+        let reader = try SQLitePeer(directory: directory, options: options)
+        let rows = try reader.connection.statement("SELECT id FROM item ORDER BY timestamp")
+        var ids: [Int64] = []
+        while try rows.step() { ids.append(sqlite3_column_int64(rows.handle, 0)) }
+        return ScrollList(ids: ids, reader: reader)
+    }
+
+    func touch(_ position: Int, in list: ScrollList, _ fold: inout RowFold) throws {
+        let rows = try list.reader.connection.cachedStatement(
+            "SELECT \(Self.columns) FROM item WHERE id = ?"
+        )
+        sqlite3_bind_int64(rows.handle, 1, list.ids[position])
+        defer { rows.reset() }
+        guard try rows.step() else { return }
+        let item = rows.item()
+        fold.touch(
+            timestamp: item.timestamp,
+            title: item.title,
+            note: item.note,
+            count: item.count,
+            flag: item.flag,
+            pictureID: item.pictureID
+        )
+    }
+}

@@ -18,3 +18,26 @@ extension VarveObjectPeer: FilledObjectsPeer {
 
     func trimRows() { container.trimMemory(.rows) }
 }
+
+// Workload q
+extension VarveObjectPeer: ScrollingPeer {
+    func openScrollList() throws -> BatchedResults<StoredItem> {
+        try container.newContext().fetchBatched(Self.sorted)
+    }
+
+    func touch(
+        _ position: Int,
+        in list: BatchedResults<StoredItem>,
+        _ fold: inout RowFold
+    ) throws {
+        let object = list[position]
+        fold.touch(
+            timestamp: object.timestamp,
+            title: object.title,
+            note: object.note,
+            count: object.count,
+            flag: object.flag,
+            pictureID: object.pictureID
+        )
+    }
+}
