@@ -36,6 +36,9 @@ public enum ProcessCounters {
         number("VmRSS:", in: "/proc/self/status", scale: 1024)
     }
 
+    /// Bytes that were allocated and are not free; mapped files and stacks do not count.
+    public static var allocatedBytes: UInt64? { UInt64(exactly: allocated_bytes()) }
+
     /// Seconds that all threads of this process spent on processors so far, the system's included.
     public static var processorSeconds: Double {
         var time = timespec()

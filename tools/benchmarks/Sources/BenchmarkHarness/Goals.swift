@@ -91,6 +91,7 @@ public struct Goal: Sendable {
         typealias O = Workload.ObjectGraph
         typealias P = Workload.FirstScreen
         typealias Q = Workload.Scrolling
+        typealias R = Workload.ObjectMemory
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -128,6 +129,7 @@ public struct Goal: Sendable {
             Line(O.cascade, records: 2),
             Line(P.cold, records: 5),
             Line(Q.p99, records: 10),
+            Line(R.object, records: 1),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

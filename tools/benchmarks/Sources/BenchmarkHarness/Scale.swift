@@ -48,6 +48,8 @@ public struct Scale: Codable, Equatable, Sendable {
     public var graphSaves: Int
     /// Rows that workload q touches, 120 a second.
     public var touches: Int
+    /// Objects of workload r.
+    public var registered: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -73,7 +75,8 @@ public struct Scale: Codable, Equatable, Sendable {
         photos: 100_000,
         ratings: 10_000,
         graphSaves: 1_000,
-        touches: 480
+        touches: 480,
+        registered: 10_000
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -99,7 +102,8 @@ public struct Scale: Codable, Equatable, Sendable {
         photos: 20_000,
         ratings: 2_000,
         graphSaves: 300,
-        touches: 120
+        touches: 120,
+        registered: 10_000
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -125,6 +129,7 @@ public struct Scale: Codable, Equatable, Sendable {
         photos: 400,
         ratings: 40,
         graphSaves: 5,
-        touches: 6
+        touches: 6,
+        registered: 100
     )
 }

@@ -115,3 +115,19 @@ int drop_cached_pages(const char *path) { (void)path; return -1; }
 int64_t cached_pages(const char *path) { (void)path; return -1; }
 
 #endif
+
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 33)
+#include <malloc.h>
+#define HAS_MALLINFO2 1
+#endif
+#endif
+
+#ifdef HAS_MALLINFO2
+int64_t allocated_bytes(void) {
+    struct mallinfo2 info = mallinfo2();
+    return (int64_t)(info.uordblks + info.hblkhd);
+}
+#else
+int64_t allocated_bytes(void) { return -1; }
+#endif

@@ -130,4 +130,10 @@ extension Events {
             .scrolling(entry.name, entry.level, type, entry.options, missing: entry.missing)
         }
     }
+
+    struct ObjectMemory: FeltEvent {
+        func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .objectMemory(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
 }

@@ -138,6 +138,11 @@ enum Registry {
             title: "a list is scrolled beside a writer",
             contestants: felt(Events.Scrolling())
         ),
+        Workload(
+            id: "r",
+            title: "memory of many objects",
+            contestants: felt(Events.ObjectMemory())
+        ),
     ]
 
     /// The chart over size: the work in stores of one size.

@@ -1,4 +1,4 @@
-// Counts what this process asks of the disk: flushes, whichever library asks for them.
+// Counts what this process asks of the disk and of the allocator, whichever library asks for it.
 #ifndef CFLUSHCOUNT_H
 #define CFLUSHCOUNT_H
 
@@ -16,5 +16,9 @@ int drop_cached_pages(const char *path);
 
 // How many pages of a file are in the page cache, -1 when that cannot be told.
 int64_t cached_pages(const char *path);
+
+// Bytes that the process has from the C library's allocator and has not given back, -1 when that
+// cannot be told.
+int64_t allocated_bytes(void);
 
 #endif
