@@ -92,6 +92,7 @@ public struct Goal: Sendable {
         typealias P = Workload.FirstScreen
         typealias Q = Workload.Scrolling
         typealias R = Workload.ObjectMemory
+        typealias S = Workload.Prefetching
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -130,6 +131,8 @@ public struct Goal: Sendable {
             Line(P.cold, records: 5),
             Line(Q.p99, records: 10),
             Line(R.object, records: 1),
+            Line(S.toOne, records: 4),
+            Line(S.toMany, records: 4),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -50,6 +50,8 @@ public struct Scale: Codable, Equatable, Sendable {
     public var touches: Int
     /// Objects of workload r.
     public var registered: Int
+    /// Objects of workload s whose relationship is prefetched.
+    public var prefetched: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -76,7 +78,8 @@ public struct Scale: Codable, Equatable, Sendable {
         ratings: 10_000,
         graphSaves: 1_000,
         touches: 480,
-        registered: 10_000
+        registered: 10_000,
+        prefetched: 1_000
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -103,7 +106,8 @@ public struct Scale: Codable, Equatable, Sendable {
         ratings: 2_000,
         graphSaves: 300,
         touches: 120,
-        registered: 10_000
+        registered: 10_000,
+        prefetched: 1_000
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -130,6 +134,7 @@ public struct Scale: Codable, Equatable, Sendable {
         ratings: 40,
         graphSaves: 5,
         touches: 6,
-        registered: 100
+        registered: 100,
+        prefetched: 30
     )
 }

@@ -143,6 +143,11 @@ enum Registry {
             title: "memory of many objects",
             contestants: felt(Events.ObjectMemory())
         ),
+        Workload(
+            id: "s",
+            title: "objects read with what they lead to",
+            contestants: prefetchers
+        ),
     ]
 
     /// The chart over size: the work in stores of one size.
@@ -245,6 +250,14 @@ enum Registry {
         .objectGraph(Report.varve, .object, VarveGraphPeer.self, usual),
         .objectGraph(Peers.grdbRecords, .object, GRDBGraphPeer.self, usual),
         .objectGraph(Peers.grdbPrepared, .object, GRDBGraphPeer.self, best),
+    ]
+
+    private static let prefetchers: [Contestant] = [
+        .prefetching(Report.varve, .object, VarveGraphPeer.self, usual),
+        .prefetching(Peers.grdbRecords, .object, GRDBGraphPeer.self, usual),
+        .prefetching(Peers.grdbPrepared, .object, GRDBGraphPeer.self, best),
+        .prefetching(Peers.sqliteUsual, .object, SQLiteGraphPeer.self, usual),
+        .prefetching(Peers.sqliteBest, .object, SQLiteGraphPeer.self, best),
     ]
 
     private static let blobs: [Contestant] = [

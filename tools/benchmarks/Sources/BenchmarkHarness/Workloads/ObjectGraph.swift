@@ -39,15 +39,21 @@ public struct GraphPhoto: Sendable {
     }
 }
 
-/// Workload o: albums and people, and photos that have one of each. An album that is deleted takes
-/// its photos along; a person leaves them without an author. Both sides can be followed.
-public protocol GraphPeer: AnyObject, SendableMetatype {
+/// Workloads o and s: albums and people, and photos that have one of each. An album that is deleted
+/// takes its photos along; a person leaves them without an author. Both sides can be followed.
+public protocol GraphStore: AnyObject, SendableMetatype {
     /// Opens or makes the store.
     init(graphDirectory: String, options: PeerOptions) throws
     /// Albums and people by number, in one durable commit.
     func insertGroups(albums: Int, people: Int) throws
     /// All photos, one by one, in one durable commit.
     func insert(_ photos: [GraphPhoto]) throws
+    /// Closes the store.
+    func close() throws
+}
+
+/// Workload o: photos that are changed and deleted.
+public protocol GraphPeer: GraphStore {
     /// What is needed to find photos by number; not measured.
     func prepareToFind(photos: Int) throws
     /// Sets the stars of photos, each looked up by number, in one durable commit.
@@ -58,8 +64,6 @@ public protocol GraphPeer: AnyObject, SendableMetatype {
     func photoSum() throws -> (photos: Int, sum: UInt64)
     /// How many photos people still have.
     func photosOfPeople() throws -> Int
-    /// Closes the store.
-    func close() throws
 }
 
 extension GraphPhoto {

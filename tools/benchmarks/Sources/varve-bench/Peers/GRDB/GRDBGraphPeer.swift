@@ -19,7 +19,7 @@ private struct GroupRecord: FetchableRecord, PersistableRecord {
     }
 }
 
-private struct PhotoRecord: FetchableRecord, PersistableRecord {
+struct PhotoRecord: FetchableRecord, PersistableRecord {
     static let databaseTableName = "photo"
     var id: Int64
     var title: String
@@ -53,8 +53,8 @@ private struct PhotoRecord: FetchableRecord, PersistableRecord {
 }
 
 final class GRDBGraphPeer: GraphPeer {
-    private let pool: DatabasePool
-    private let tuning: Tuning
+    let pool: DatabasePool
+    let tuning: Tuning
 
     init(graphDirectory: String, options: PeerOptions) throws {
         tuning = options.tuning

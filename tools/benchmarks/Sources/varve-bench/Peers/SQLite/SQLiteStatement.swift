@@ -164,13 +164,16 @@ final class SQLiteStatement {
         Item(
             id: sqlite3_column_int64(handle, 0),
             timestamp: sqlite3_column_double(handle, 1),
-            title: String(decoding: bytes(2), as: UTF8.self),
-            note: String(decoding: bytes(3), as: UTF8.self),
+            title: text(2),
+            note: text(3),
             count: Int(sqlite3_column_int64(handle, 4)),
             flag: sqlite3_column_int(handle, 5) != 0,
             pictureID: sqlite3_column_int64(handle, 6)
         )
     }
+
+    /// A text of the row; empty for NULL.
+    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 
     @inline(__always)
     private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {

@@ -77,3 +77,29 @@ final class VarveGraphPeer: GraphPeer {
 
     func close() throws { try container.closeNow() }
 }
+
+// Workload s
+extension VarveGraphPeer: PrefetchPeer {
+    func photosWithAuthors(_ limit: Int) throws -> (photos: Int, sum: UInt64) {
+        let request = StoredPhoto.all.limit(limit).returningFaults(false)
+        let photos = try container.newContext().fetch(request.prefetch { $0.author })
+        let sum = photos.reduce(UInt64(0)) { sum, photo in
+            let author = photo.author?.name ?? ""
+            return sum &+ GraphPhoto.readingSum(photo.title, photo.stars, author)
+        }
+        return (photos.count, sum)
+    }
+
+    func peopleWithPhotos(_ limit: Int) throws -> (photos: Int, sum: UInt64) {
+        let request = StoredPerson.all.limit(limit).returningFaults(false)
+        var (count, sum) = (0, UInt64(0))
+        for person in try container.newContext().fetch(request.prefetch { $0.photos }) {
+            let name = person.name
+            for photo in person.photos {
+                count += 1
+                sum &+= GraphPhoto.readingSum(photo.title, photo.stars, name)
+            }
+        }
+        return (count, sum)
+    }
+}
