@@ -93,6 +93,7 @@ public struct Goal: Sendable {
         typealias Q = Workload.Scrolling
         typealias R = Workload.ObjectMemory
         typealias S = Workload.Prefetching
+        typealias T = Workload.BusySaves
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -133,6 +134,7 @@ public struct Goal: Sendable {
             Line(R.object, records: 1),
             Line(S.toOne, records: 4),
             Line(S.toMany, records: 4),
+            Line(T.p99, records: 5),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

@@ -52,6 +52,8 @@ public struct Scale: Codable, Equatable, Sendable {
     public var registered: Int
     /// Objects of workload s whose relationship is prefetched.
     public var prefetched: Int
+    /// Saves of 100 rows of workload t, alone and beside a compaction.
+    public var busySaves: Int
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -79,7 +81,8 @@ public struct Scale: Codable, Equatable, Sendable {
         graphSaves: 1_000,
         touches: 480,
         registered: 10_000,
-        prefetched: 1_000
+        prefetched: 1_000,
+        busySaves: 1_000
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -107,7 +110,8 @@ public struct Scale: Codable, Equatable, Sendable {
         graphSaves: 300,
         touches: 120,
         registered: 10_000,
-        prefetched: 1_000
+        prefetched: 1_000,
+        busySaves: 200
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -135,6 +139,7 @@ public struct Scale: Codable, Equatable, Sendable {
         graphSaves: 5,
         touches: 6,
         registered: 100,
-        prefetched: 30
+        prefetched: 30,
+        busySaves: 10
     )
 }

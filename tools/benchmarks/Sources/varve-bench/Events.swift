@@ -136,4 +136,10 @@ extension Events {
             .objectMemory(entry.name, entry.level, type, entry.options, missing: entry.missing)
         }
     }
+
+    struct BusySaves: FeltEvent {
+        func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .busySaves(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
 }

@@ -13,7 +13,7 @@ typealias RowPeer = LateIndexPeer & DurableCommitPeer & PointReadPeer & OrderedS
 typealias ObjectPeer = LiveListPeer & LongListPeer
 
 /// What contestants of the work that users feel can do.
-typealias FeltPeer = FilledObjectsPeer & ScrollingPeer
+typealias FeltPeer = FilledObjectsPeer & ScrollingPeer & BusySavePeer
 
 /// One contestant's line in the registry.
 struct Entry {
@@ -147,6 +147,11 @@ enum Registry {
             id: "s",
             title: "objects read with what they lead to",
             contestants: prefetchers
+        ),
+        Workload(
+            id: "t",
+            title: "saves beside a compaction",
+            contestants: felt(Events.BusySaves())
         ),
     ]
 

@@ -2,6 +2,7 @@
 // compaction.
 
 import BenchmarkHarness
+import Foundation
 import GRDB
 
 // Workloads p and r
@@ -58,5 +59,22 @@ extension GRDBPeer: ScrollingPeer {
             flag: record.flag,
             pictureID: record.pictureID
         )
+    }
+}
+
+// Workload t
+extension GRDBPeer: BusySavePeer {
+    /// A compact copy, and a checkpoint of the log that grew meanwhile, as `SQLitePeer` has them.
+    func compactBesideSaves(scratch: String) throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(60)
+        let queue = try DatabaseQueue(path: pool.path, configuration: configuration)
+        let copy = scratch + "/copy.sqlite"
+        try queue.vacuum(into: copy)
+        try queue.writeWithoutTransaction {
+            try $0.execute(sql: "PRAGMA wal_checkpoint(PASSIVE)")
+        }
+        try queue.close()
+        try FileManager.default.removeItem(atPath: copy)
     }
 }

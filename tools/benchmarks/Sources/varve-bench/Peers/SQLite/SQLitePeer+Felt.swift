@@ -3,6 +3,7 @@
 
 import BenchmarkHarness
 import CSQLite
+import Foundation
 
 // Workloads p and r
 extension SQLitePeer: FilledObjectsPeer {
@@ -66,5 +67,21 @@ extension SQLitePeer: ScrollingPeer {
             flag: item.flag,
             pictureID: item.pictureID
         )
+    }
+}
+
+// Workload t
+extension SQLitePeer: BusySavePeer {
+    /// VACUUM holds the lock of writers from beginning to end. What runs beside them is the same
+    /// work into another file, which is a long read transaction, and a checkpoint of the log that
+    /// could not be taken up again meanwhile.
+    func compactBesideSaves(scratch: String) throws {
+        let other = try SQLiteConnection(path: directory + "/items.sqlite")
+        let copy = scratch + "/copy.sqlite"
+        try other.execute("PRAGMA busy_timeout=60000")
+        try other.execute("VACUUM INTO '\(copy)'")
+        try other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        try other.close()
+        try FileManager.default.removeItem(atPath: copy)
     }
 }

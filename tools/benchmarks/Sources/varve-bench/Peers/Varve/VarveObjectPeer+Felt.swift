@@ -2,6 +2,8 @@
 // saves beside a compaction.
 
 import BenchmarkHarness
+import Dispatch
+import Synchronization
 import VarveObjects
 
 // Workloads p and r
@@ -39,5 +41,30 @@ extension VarveObjectPeer: ScrollingPeer {
             flag: object.flag,
             pictureID: object.pictureID
         )
+    }
+}
+
+// Workload t
+extension VarveObjectPeer: BusySavePeer {
+    /// What a task of the container's own brings back.
+    private final class Ending: Sendable {
+        let done = DispatchSemaphore(value: 0)
+        let failure = Mutex<(any Error)?>(nil)
+    }
+
+    /// One that runs by itself at the same time is as good.
+    func compactBesideSaves(scratch: String) throws {
+        let ending = Ending()
+        Task.detached { [container] in
+            do {
+                try await container.compact()
+            } catch let error as StoreError where error.code == .busy {
+            } catch {
+                ending.failure.withLock { $0 = error }
+            }
+            ending.done.signal()
+        }
+        ending.done.wait()
+        if let failure = ending.failure.withLock({ $0 }) { throw failure }
     }
 }
