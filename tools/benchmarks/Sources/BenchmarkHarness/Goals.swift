@@ -94,6 +94,7 @@ public struct Goal: Sendable {
         typealias R = Workload.ObjectMemory
         typealias S = Workload.Prefetching
         typealias T = Workload.BusySaves
+        typealias U = Workload.SmallEdits
         let lines = [
             Line(A.indexed, 2.5, lmdb: 1.5, rocksDB: 4, records: 5),
             Line(A.plain, 2, lmdb: 1, rocksDB: 2.5, records: 8),
@@ -135,6 +136,7 @@ public struct Goal: Sendable {
             Line(S.toOne, records: 4),
             Line(S.toMany, records: 4),
             Line(T.p99, records: 5),
+            Line(U.file, records: 1),
         ]
         let alone = [
             Goal(metric: I.share, level: .engine, peer: Peers.itselfAlone, ratio: 0.9)

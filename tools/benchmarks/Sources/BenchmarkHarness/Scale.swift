@@ -54,6 +54,8 @@ public struct Scale: Codable, Equatable, Sendable {
     public var prefetched: Int
     /// Saves of 100 rows of workload t, alone and beside a compaction.
     public var busySaves: Int
+    /// Seconds for which the files of workload u must stay as they are to be weighed.
+    public var idleSeconds: Double
 
     /// The sizes of the published results.
     public static let full = Scale(
@@ -82,7 +84,8 @@ public struct Scale: Codable, Equatable, Sendable {
         touches: 480,
         registered: 10_000,
         prefetched: 1_000,
-        busySaves: 1_000
+        busySaves: 1_000,
+        idleSeconds: 1
     )
     /// At most five minutes on two idle processors.
     public static let quick = Scale(
@@ -111,7 +114,8 @@ public struct Scale: Codable, Equatable, Sendable {
         touches: 120,
         registered: 10_000,
         prefetched: 1_000,
-        busySaves: 200
+        busySaves: 200,
+        idleSeconds: 0.5
     )
     /// Seconds; only the checks of such a run mean anything.
     public static let smoke = Scale(
@@ -140,6 +144,7 @@ public struct Scale: Codable, Equatable, Sendable {
         touches: 6,
         registered: 100,
         prefetched: 30,
-        busySaves: 10
+        busySaves: 10,
+        idleSeconds: 0.02
     )
 }

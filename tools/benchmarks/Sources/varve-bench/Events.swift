@@ -142,4 +142,10 @@ extension Events {
             .busySaves(entry.name, entry.level, type, entry.options, missing: entry.missing)
         }
     }
+
+    struct SmallEdits: FeltEvent {
+        func contestant<Peer: FeltPeer>(_ entry: Entry, _ type: Peer.Type) -> Contestant {
+            .smallEdits(entry.name, entry.level, type, entry.options, missing: entry.missing)
+        }
+    }
 }

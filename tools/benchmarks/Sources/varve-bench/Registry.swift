@@ -153,6 +153,12 @@ enum Registry {
             title: "saves beside a compaction",
             contestants: felt(Events.BusySaves())
         ),
+        Workload(
+            id: "u",
+            title: "the file after many small edits",
+            roundsMax: 1,
+            contestants: felt(Events.SmallEdits())
+        ),
     ]
 
     /// The chart over size: the work in stores of one size.
