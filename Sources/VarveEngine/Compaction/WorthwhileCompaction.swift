@@ -35,7 +35,7 @@ extension Engine {
 
     /// Compacts when more than half of the file can be given back, at least
     /// `EngineOptions.compactionDeadBytesMin`, and so much more than the last run left, or twice
-    /// that.
+    /// that; or when packing the rows makes an eighth of the file free, and a 16th of that.
     ///
     /// - Parameter isCancelled: as in `compact`.
     /// - Returns: nil when it was not worthwhile.
@@ -43,8 +43,11 @@ extension Engine {
     public func compactIfWorthwhile(
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> CompactionReport? {
-        guard let bytes = try worthwhileBytes() else { return nil }
-        return try compact(toGiveBack: bytes, pace: nil, isCancelled)
+        if let bytes = try worthwhileBytes() {
+            return try compact(toGiveBack: bytes, pace: nil, isCancelled)
+        }
+        if try worthwhilePackingBytes() == nil { return nil }
+        return try compact(.stop, pace: nil, { _ in }, isCancelled)
     }
 
     /// The same on the maintenance thread.
@@ -55,6 +58,17 @@ extension Engine {
         guard let bytes = known ?? ((try? worthwhileBytes()) ?? nil) else { return false }
         // The store is as it was, or poisoned: the next save says so.
         _ = try? compact(toGiveBack: bytes, pace: CompactionPace(self, thread)) {
+            thread.isStopping
+        }
+        return true
+    }
+
+    /// Compacts on the maintenance thread where packing rows makes the file much smaller.
+    /// - Returns: whether it ran, to whatever end. What failed is tried again once the file grew.
+    func packIfWorthwhile(_ thread: MaintenanceThread) -> Bool {
+        guard let bytes = try? worthwhilePackingBytes(), bytes > 0 else { return false }
+        // As above.
+        _ = try? compact(.stop, pace: CompactionPace(self, thread), { _ in }) {
             thread.isStopping
         }
         return true

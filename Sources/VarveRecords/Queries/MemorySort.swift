@@ -20,7 +20,7 @@ extension PlanExecutor {
                 return true
             }
         } else if case .rows = plan.access, let columns = plan.sort.ownColumns,
-            let test = InPlaceTest(plan.residual ?? .constant(true), plan.entity)
+            let test = plan.inPlaceTest
         {
             try addInPlace(columns, test, to: &keys)
         } else {

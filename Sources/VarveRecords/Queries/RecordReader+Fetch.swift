@@ -30,7 +30,7 @@ extension RecordReader {
     ) throws(RecordError) -> Bool {
         let (plan, _) = try plan(query, needsOrder: false)
         guard case .rows = plan.access,
-            let test = InPlaceTest(plan.residual ?? .constant(true), plan.entity)
+            let test = plan.inPlaceTest
         else { return false }
         let executor = PlanExecutor(reader: self, plan: plan)
         let whole = [KeyRange(prefix: [])]

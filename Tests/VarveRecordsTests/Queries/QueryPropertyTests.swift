@@ -280,7 +280,7 @@ import VarveTesting
 
     /// Whether requests in one world find a mistake; counts the plans that have it.
     private func isFound(_ mistake: PlanMistake, seed: UInt64, _ tried: inout Int) throws -> Bool {
-        var world = try World(seed: seed, longTexts: false)
+        var world = try World(seed: seed, longTexts: false, packs: mistake.isOfLeaves)
         for round in 0..<20 {
             try world.change(round == 0 ? 40 : 15)
             let snapshot = try world.store.snapshot()

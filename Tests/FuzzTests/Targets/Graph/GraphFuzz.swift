@@ -8,6 +8,8 @@ import VarveTesting
 protocol FuzzedWorld: AnyObject {
     /// - Parameter observes: whether somebody observes.
     init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws
+    /// Whether it looks at commits before the newest one.
+    static var looksBack: Bool { get }
     /// The store, as it was opened last.
     var container: PersistentContainer { get }
     /// What was done, to be read.
@@ -15,6 +17,10 @@ protocol FuzzedWorld: AnyObject {
     func step(_ number: UInt64) throws
     func finish() throws
     func end()
+}
+
+extension FuzzedWorld {
+    static var looksBack: Bool { false }
 }
 
 /// Random edits in random contexts, held against a plain model.
@@ -89,6 +95,9 @@ enum GraphFuzz {
         }
     }
 
+    /// One of so many runs compacts, and packs every leaf that can be.
+    private static let compactingRuns: UInt64 = 3
+
     /// The steps as they are; nil: nothing was found.
     static func attempt(
         _ type: any FuzzedWorld.Type,
@@ -101,13 +110,21 @@ enum GraphFuzz {
         var script: [String] = []
         weak var container: PersistentContainer?
         func run() throws {
+            var options = options
+            options.adjustingEngine = { $0.packsAnyLeaf = true }
+            // Nothing of the past is packed then.
+            if type.looksBack { options.retention = .all }
             let world = try type.init(setup, options, observes: observes)
             defer {
                 container = world.container
                 script = world.script
                 world.end()
             }
-            for step in steps { try world.step(step) }
+            for (place, step) in steps.enumerated() {
+                try world.step(step)
+                // Nobody notices: contexts go on with what they stand on.
+                if seed % compactingRuns == 1, place % 8 == 7 { try world.container.compactNow() }
+            }
             try world.finish()
         }
         do {
