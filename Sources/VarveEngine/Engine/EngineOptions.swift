@@ -108,7 +108,7 @@ public struct EngineOptions: Sendable {
     public var packsLeaves = true
     /// Whether leaves are packed, and symbol tables written, also where that makes them larger:
     /// tests have small ones.
-    package var packsAnyLeaf = false
+    public var packsAnyLeaf = false
     /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true
     /// Bytes that a compaction must be able to give back before it runs by itself; they must also
