@@ -140,6 +140,9 @@ final class CompactionStatus: Sendable {
         }
     }
 
+    /// The rows are looked at again: what was worth it was not done.
+    func forgetRowLook() { state.withLock { $0.rowLook = nil } }
+
     /// Whether the chain should be looked at again: not at each commit, since that reads the disk.
     func shouldLook(file: UInt64, step: UInt64, now: UInt64) -> Bool {
         state.withLock { state in

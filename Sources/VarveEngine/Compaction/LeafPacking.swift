@@ -130,6 +130,10 @@ extension LeafPacking {
                 cursor.withValue { isRow = $0.count > 0 }
                 guard isRow else { return nil }
                 let id = try cursor.trailingObjectID()
+                // Leaves that are jumped to are not held against their neighbours.
+                if let last = rows.objects.last, id.rawValue <= last {
+                    throw EngineError.damaged("keys of tree \(tree.id.rawValue) do not ascend")
+                }
                 try cursor.withRow { version, row in
                     rows.append(object: id.rawValue, version: version.rawValue, row: row)
                     bytes += row.count

@@ -15,46 +15,51 @@ extension LeafPacking {
     ///
     /// - Complexity: O(samples): 64 leaves are read; some milliseconds for each column of texts.
     /// - Throws: `damaged`, `ioFailed`.
-    static func gain(of tree: Tree) throws(EngineError) -> UInt64 {
+    static func gain(
+        of tree: Tree,
+        upTo bytesMax: UInt64 = .max / 2
+    ) throws(EngineError) -> UInt64 {
         guard tree.id >= .firstFree, let samples = try samples(of: tree),
             let leaf = try storedLeaf(tree)
         else { return 0 }
         let tables = tables(samples, rows: tree.root.rows)
         let symbols = tables.map { ($0.set, SymbolSetAddress.nowhere) }
         var (bytes, rows) = (0, 0)
-        for piece in samples.pieces(of: max(1, leaf.rows / leaf.pages)) {
+        for piece in samples.pieces(of: max(1, leaf.rows)) {
             guard let body = LeafEncoder.body(of: piece, symbols: symbols) else { return 0 }
             bytes += body.count
             rows += piece.count
         }
-        let stored = Double(leaf.bytes) / Double(leaf.rows)
         let packed = Double(bytes) / Double(rows)
         let set = tables.map { Double(2 * $0.body.count + apart) } ?? 0
-        let gain = (stored - packed) * Double(tree.root.rows) - set
-        return gain > 0 ? UInt64(gain) : 0
+        let gain = (leaf.bytesPerRow - packed) * Double(tree.root.rows) - set
+        // Counts of rows are what pages say; no store gains more than its file.
+        return UInt64(max(0, min(gain, Double(bytesMax))))
     }
 
-    /// Pages of leaves from all over a tree, their stored bytes and rows; nil where too few are in
-    /// the file.
+    /// What a row takes in pages of leaves, and how many rows a page has: means over places all
+    /// over a tree. Nil where too few leaves are in the file.
+    ///
+    /// Places are positions of rows, so a page is met as often as it has rows.
     private static func storedLeaf(
         _ tree: Tree
-    ) throws(EngineError) -> (pages: Int, bytes: Int, rows: Int)? {
+    ) throws(EngineError) -> (bytesPerRow: Double, rows: Int)? {
         var cursor = TreeCursor(tree)
         let step = max(1, tree.root.rows / samplePlaces)
         var position: UInt64 = 0
-        var (pages, bytes, rows, missing) = (0, 0, 0, 0)
+        var (bytesPerRow, rows, pages, missing) = (0.0, 0, 0, 0)
         while position < tree.root.rows {
             guard try cursor.seek(position: position) else { break }
-            if let page = cursor.leafPage {
-                pages += 1
-                bytes += page.bytes
+            if let page = cursor.leafPage, page.rows > 0 {
+                bytesPerRow += Double(page.bytes) / Double(page.rows)
                 rows += page.rows
+                pages += 1
             } else {
                 missing += 1
             }
             position += step
         }
-        return pages > missing ? (pages, bytes, rows) : nil
+        return pages > missing ? (bytesPerRow / Double(pages), rows / pages) : nil
     }
 }
 
@@ -85,9 +90,13 @@ extension Engine {
     /// least: rows that are packed are read several times as fast. A store that grows has a quarter
     /// of rows that are not packed, or more, when it is written again: so over its life it is
     /// written some four times.
-    func worthwhilePackingBytes() throws(EngineError) -> UInt64? {
+    ///
+    /// - Parameter isStopping: asked between two trees; true ends it.
+    func worthwhilePackingBytes(
+        _ isStopping: () -> Bool = { false }
+    ) throws(EngineError) -> UInt64? {
         guard options.packsLeaves, options.retention == .newest, !role.isReadOnly,
-            !compaction.isRunning
+            !compaction.isRunning, !suspension.isEnding, role.turn?.isSuspended != true
         else { return nil }
         let state = published.withLock { $0.state }
         let file = state.frame.rawValue
@@ -97,7 +106,9 @@ extension Engine {
         }
         var bytes: UInt64 = 0
         for tree in state.trees.keys where tree >= .firstFree {
-            bytes += try LeafPacking.gain(of: state.tree(tree, isPublished: true))
+            if isStopping() { return nil }
+            let gain = try LeafPacking.gain(of: state.tree(tree, isPublished: true), upTo: file)
+            bytes = min(file, bytes + gain)
         }
         return bytes >= max(least, file / 8) ? bytes : nil
     }

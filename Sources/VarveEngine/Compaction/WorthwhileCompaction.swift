@@ -43,11 +43,17 @@ extension Engine {
     public func compactIfWorthwhile(
         isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> CompactionReport? {
-        if let bytes = try worthwhileBytes() {
-            return try compact(toGiveBack: bytes, pace: nil, isCancelled)
-        }
-        if try worthwhilePackingBytes() == nil { return nil }
+        if let report = try compactDeadBytes(isCancelled) { return report }
+        if try worthwhilePackingBytes(isCancelled) == nil { return nil }
         return try compact(.stop, pace: nil, { _ in }, isCancelled)
+    }
+
+    /// The same without a look at how rows would be packed: for savers, who do not wait for that.
+    func compactDeadBytes(
+        _ isCancelled: () -> Bool = { false }
+    ) throws(EngineError) -> CompactionReport? {
+        guard let bytes = try worthwhileBytes() else { return nil }
+        return try compact(toGiveBack: bytes, pace: nil, isCancelled)
     }
 
     /// The same on the maintenance thread.
@@ -64,12 +70,19 @@ extension Engine {
     }
 
     /// Compacts on the maintenance thread where packing rows makes the file much smaller.
-    /// - Returns: whether it ran, to whatever end. What failed is tried again once the file grew.
+    ///
+    /// - Returns: whether it ran, to whatever end. What was suspended is tried again; what failed
+    ///   otherwise only once the file grew.
     func packIfWorthwhile(_ thread: MaintenanceThread) -> Bool {
-        guard let bytes = try? worthwhilePackingBytes(), bytes > 0 else { return false }
-        // As above.
-        _ = try? compact(.stop, pace: CompactionPace(self, thread), { _ in }) {
-            thread.isStopping
+        do throws(EngineError) {
+            let bytes = try worthwhilePackingBytes { thread.isStopping }
+            if bytes == nil { return false }
+            _ = try compact(.stop, pace: CompactionPace(self, thread), { _ in }) {
+                thread.isStopping
+            }
+        } catch {
+            // As above.
+            if error.code == Suspension.error.code { compaction.forgetRowLook() }
         }
         return true
     }

@@ -29,7 +29,7 @@ extension Engine {
         } else if needs.checkpoint {
             // The commit stands whatever happens here; a failure shows at the next write.
             try? checkpoint(leaving: options.maintenanceReserve)
-            if options.compactsAutomatically { _ = try? compactIfWorthwhile() }
+            if options.compactsAutomatically { _ = try? compactDeadBytes() }
         }
         // A compaction cannot catch up otherwise.
         let wait = compaction.brakeMilliseconds

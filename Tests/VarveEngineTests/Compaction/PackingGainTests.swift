@@ -122,6 +122,33 @@ import VarveTesting
         return bytes
     }
 
+    /// Leaves that are jumped to may be any: rows of two that overlap are no samples.
+    @Test func leavesThatOverlapAreDamage() throws {
+        let engine = try Self.open(MemoryDirectory())
+        let inner = TreeNode(stamp: 1, level: 1)
+        for (place, first) in [1, 50].enumerated() {
+            let leaf = TreeNode(stamp: 1, level: 0)
+            for number in 0..<100 {
+                let object = ObjectID(UInt64(first + number))
+                let bytes = row(Int64(number), "a text of some words")
+                leaf.insert(
+                    EngineKeys.object(object),
+                    EngineKeys.rowValue(CommitNumber(1), bytes),
+                    at: number
+                )
+            }
+            inner.insert(EngineKeys.object(ObjectID(UInt64(first))), [], at: place)
+            inner.insertChild(ChildPointer(node: leaf, address: nil, rows: 100), at: place)
+        }
+        let tree = Tree(
+            id: TestDelegate.rows,
+            root: TreeRoot(node: inner, address: nil, level: 1, rows: 200),
+            loader: engine.snapshot().state.generation.nodes
+        )
+        let error = #expect(throws: EngineError.self) { try LeafPacking.samples(of: tree) }
+        #expect(error?.code == .damaged)
+    }
+
     /// The rows are looked at again only once the file has grown by a quarter, so that a compaction
     /// that packs less than it seemed is not repeated.
     @Test func rowsAreLookedAtAgainWhenTheFileGrew() {

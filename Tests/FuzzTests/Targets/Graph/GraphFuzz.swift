@@ -47,30 +47,41 @@ enum GraphFuzz {
     /// One run; its steps follow from the seed.
     /// - Throws: `Finding`, shrunk.
     ///
-    /// - Parameter observes: whether the contexts tell observers (`options` say so), and there are
-    ///   some.
+    /// - Parameters:
+    ///   - observes: whether the contexts tell observers (`options` say so), and there are some.
+    ///   - between: done to the store after every eighth step, so that nobody notices.
     static func run(
         _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions = ContainerOptions(),
-        observes: Bool = false
+        observes: Bool = false,
+        between: Between? = nil
     ) throws {
-        let found = finding(world, seed: seed, options: options, observes: observes)
+        let found = finding(
+            world,
+            seed: seed,
+            options: options,
+            observes: observes,
+            between: between
+        )
         guard let found else { return }
-        throw shrink(world, seed, found.setup, found.steps, options, observes)
+        throw shrink(world, seed, found.setup, found.steps, options, observes, between)
     }
+
+    typealias Between = (PersistentContainer) throws -> Void
 
     /// What the run of a seed finds, as long as it is; nil: nothing.
     static func finding(
         _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions,
-        observes: Bool = false
+        observes: Bool = false,
+        between: Between? = nil
     ) -> Finding? {
         var random = SeededRandom(seed: seed)
         let setup = random.next()
         let steps = (0..<(16 + Int(random.next() % 90))).map { _ in random.next() }
-        return attempt(world, seed, setup, steps, options, observes)
+        return attempt(world, seed, setup, steps, options, observes, between)
     }
 
     /// A run of an input: 8 bytes choose the relationships, each 3 bytes are a step.
@@ -95,9 +106,6 @@ enum GraphFuzz {
         }
     }
 
-    /// One of so many runs compacts, and packs every leaf that can be.
-    private static let compactingRuns: UInt64 = 3
-
     /// The steps as they are; nil: nothing was found.
     static func attempt(
         _ type: any FuzzedWorld.Type,
@@ -105,13 +113,13 @@ enum GraphFuzz {
         _ setup: UInt64,
         _ steps: [UInt64],
         _ options: ContainerOptions,
-        _ observes: Bool
+        _ observes: Bool,
+        _ between: Between? = nil
     ) -> Finding? {
         var script: [String] = []
         weak var container: PersistentContainer?
         func run() throws {
             var options = options
-            options.adjustingEngine = { $0.packsAnyLeaf = true }
             // Nothing of the past is packed then.
             if type.looksBack { options.retention = .all }
             let world = try type.init(setup, options, observes: observes)
@@ -122,8 +130,7 @@ enum GraphFuzz {
             }
             for (place, step) in steps.enumerated() {
                 try world.step(step)
-                // Nobody notices: contexts go on with what they stand on.
-                if seed % compactingRuns == 1, place % 8 == 7 { try world.container.compactNow() }
+                if place % 8 == 7 { try between?(world.container) }
             }
             try world.finish()
         }
@@ -160,9 +167,10 @@ enum GraphFuzz {
         _ setup: UInt64,
         _ steps: [UInt64],
         _ options: ContainerOptions,
-        _ observes: Bool
+        _ observes: Bool,
+        _ between: Between?
     ) -> Finding {
-        guard var best = attempt(world, seed, setup, steps, options, observes) else {
+        guard var best = attempt(world, seed, setup, steps, options, observes, between) else {
             return Finding(
                 seed: seed,
                 setup: setup,
@@ -178,7 +186,7 @@ enum GraphFuzz {
             while start < best.steps.count {
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(fewer.count, start + size))
-                if let found = attempt(world, seed, setup, fewer, options, observes) {
+                if let found = attempt(world, seed, setup, fewer, options, observes, between) {
                     best = found
                     isSmaller = true
                 } else {
