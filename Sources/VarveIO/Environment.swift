@@ -29,6 +29,8 @@ public enum OmittableStep: Sendable {
     case keepNamedBlobs
     /// A sweep keeps the blobs that a snapshot needs.
     case keepPinnedBlobs
+    /// Symbol tables are read from the second copy where the first one is damaged.
+    case readTwin
 }
 
 /// Sources of randomness and time, and named points where tests interleave threads.

@@ -142,10 +142,7 @@ extension RecordSnapshot {
         reading columns: RowColumns = .all,
         _ body: (ObjectID, CommitNumber, RowLayout, Span<UInt8>) throws(RecordError) -> Bool
     ) throws(RecordError) {
-        if query.isWhole, query.sort.isEmpty, try reader.eachScanned(query, columns, body) {
-            return
-        }
-        let ids = try fetchIDs(query)
+        guard let ids = try reader.scan(query, columns, body) else { return }
         let entity = try entity(query.entity)
         // Rows that were lent count with those of the chunk that goes on with them.
         var (start, lent, goesOn) = (0, 0, true)

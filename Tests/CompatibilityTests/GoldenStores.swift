@@ -384,7 +384,7 @@ private final class Maker {
     /// layout 0 that came after the compaction.
     func makePacked() throws {
         let store = try open {
-            $0.packsLeaves = true
+            $0.packsAnyLeaf = true
             // Commits that are kept apart are written as savers write them.
             $0.retention = .newest
         }

@@ -14,7 +14,13 @@ import VarveTesting
         var options = ContainerOptions()
         options.plantedBugs = bugs
         options.everyContextObserves = seed % 4 == 0
+        options.adjustingEngine = { $0.packsAnyLeaf = true }
         return (options, options.everyContextObserves)
+    }
+
+    /// In every third run the store is compacted, and packs every leaf that can be.
+    private func between(_ seed: UInt64) -> GraphFuzz.Between? {
+        seed % 3 == 1 ? { try $0.compactNow() } : nil
     }
 
     /// Runs of one world, as many as a variable says, from VARVE_GRAPH_FIRST on.
@@ -26,7 +32,13 @@ import VarveTesting
         for seed in first..<(first + count) {
             let (options, observes) = settings(seed)
             do {
-                try GraphFuzz.run(world, seed: seed, options: options, observes: observes)
+                try GraphFuzz.run(
+                    world,
+                    seed: seed,
+                    options: options,
+                    observes: observes,
+                    between: between(seed)
+                )
             } catch {
                 Issue.record("\(error)")
                 findings += 1

@@ -71,6 +71,10 @@ final class CompactionStatus: Sendable {
         var density: (bytes: UInt64, entries: UInt64)?
         /// When the chain was looked at last.
         var look: (file: UInt64, nanoseconds: UInt64)?
+        /// Bytes of the file when its rows were looked at last.
+        var rowLook: UInt64?
+        /// Rounds of the maintenance thread, one after another, that found nothing to do.
+        var idleRounds = 0
     }
     private let state = Mutex(State())
     private let brake = Atomic<Int>(0)
@@ -113,6 +117,31 @@ final class CompactionStatus: Sendable {
         let share = min(expected / max(Double(state.liveBytes), 1), 1)
         return UInt64(Double(bytes) * share)
     }
+
+    /// Counts a round of the maintenance thread; whether so many in a row were idle.
+    func wasIdle(_ isIdle: Bool, rounds: Int) -> Bool {
+        state.withLock { state in
+            state.idleRounds = isIdle ? min(state.idleRounds + 1, rounds) : 0
+            return state.idleRounds == rounds
+        }
+    }
+
+    /// Whether the rows should be looked at again: when the file has grown by a quarter and by
+    /// `step` since then, or since a compaction made it smaller. So a compaction that packs less
+    /// than was hoped for is not repeated.
+    func shouldLookAtRows(file: UInt64, step: UInt64) -> Bool {
+        state.withLock { state in
+            defer { if file < state.rowLook ?? .max { state.rowLook = file } }
+            if let look = state.rowLook, file < look || file - look < max(step, look / 4) {
+                return false
+            }
+            state.rowLook = file
+            return true
+        }
+    }
+
+    /// The rows are looked at again: what was worth it was not done.
+    func forgetRowLook() { state.withLock { $0.rowLook = nil } }
 
     /// Whether the chain should be looked at again: not at each commit, since that reads the disk.
     func shouldLook(file: UInt64, step: UInt64, now: UInt64) -> Bool {

@@ -116,7 +116,12 @@ struct CompactionRun {
     /// is skipped.
     private mutating func packing(of tree: Tree) throws(EngineError) -> LeafPacking? {
         do throws(EngineError) {
-            return try LeafPacking.learned(tree, state.number, writingTo: &file.log)
+            return try LeafPacking.learned(
+                tree,
+                state.number,
+                packsAny: options.packsAnyLeaf,
+                writingTo: &file.log
+            )
         } catch {
             guard skipsDamage, error.code == .damaged else { throw error }
             return LeafPacking(symbols: nil)

@@ -13,6 +13,8 @@ internal import VarveFormat
 struct LeafPacking: Sendable {
     /// The tables of the tree's texts, and where they are.
     let symbols: (set: SymbolSet, address: SymbolSetAddress)?
+    /// Whether also those are that layout 0 makes smaller: tests have small ones.
+    var packsAny = false
 
     /// A page of layout 1; nil for an inner node, and where layout 0 is better.
     func frame(
@@ -22,7 +24,9 @@ struct LeafPacking: Sendable {
         seed: UInt64
     ) -> Frame.Prepared? {
         guard node.isLeaf, let rows = node.leafRows(),
-            let body = LeafEncoder.body(of: rows, symbols: symbols)
+            let body = packsAny
+                ? LeafEncoder.anyBody(of: rows, symbols: symbols)
+                : LeafEncoder.body(of: rows, symbols: symbols)
         else { return nil }
         let header = PageHeader(
             tree: tree,
@@ -45,7 +49,7 @@ struct LeafPacking: Sendable {
 
 extension LeafPacking {
     /// Places in a tree from which rows are taken as samples.
-    private static let samplePlaces: UInt64 = 64
+    static let samplePlaces: UInt64 = 64
     /// Rows from each, at most as many bytes.
     private static let samplesInRow = 8
     private static let sampleBytesMax = 8 << 10
@@ -58,25 +62,14 @@ extension LeafPacking {
     static func learned(
         _ tree: Tree,
         _ commit: CommitNumber,
+        packsAny: Bool,
         writingTo log: inout LogWriter
     ) throws(EngineError) -> LeafPacking? {
         guard tree.id >= .firstFree, let samples = try samples(of: tree) else { return nil }
-        guard let set = SymbolSet.learned(from: samples) else { return LeafPacking(symbols: nil) }
-        let body = set.encoded()
-        // What a leaf of samples saves, for all rows, against what the set takes.
-        let nowhere = SymbolSetAddress(
-            first: FileHeader.logStart,
-            twin: FileHeader.logStart,
-            storedLength: 0,
-            payloadHash: 0
-        )
-        let plain = LeafEncoder.body(of: samples, symbols: nil)?.count ?? samples.bytes.count
-        let coded = LeafEncoder.body(of: samples, symbols: (set, nowhere))?.count ?? plain
-        let saved = UInt64(max(0, plain - coded)).multipliedReportingOverflow(by: tree.root.rows)
-        let pays =
-            saved.overflow
-            || saved.partialValue / UInt64(samples.objects.count) > UInt64(4 * body.count)
-        guard pays else { return LeafPacking(symbols: nil) }
+        let rows = packsAny ? UInt64.max : tree.root.rows
+        guard let (set, body) = tables(samples, rows: rows) else {
+            return LeafPacking(symbols: nil, packsAny: packsAny)
+        }
         let first = append(body, tree.id, commit, to: &log)
         // Nothing reads it: it keeps the copies apart. Zeros would be compressed.
         let filler = [UInt8](repeating: 0x55, count: apart)
@@ -88,11 +81,23 @@ extension LeafPacking {
             storedLength: first.storedLength,
             payloadHash: first.payloadHash
         )
-        return LeafPacking(symbols: (set, address))
+        return LeafPacking(symbols: (set, address), packsAny: packsAny)
+    }
+
+    /// Tables for texts like those of some rows, and their bytes; nil where so many rows save less
+    /// with them than both copies take with what lies between, and a quarter more.
+    static func tables(_ samples: LeafRows, rows: UInt64) -> (set: SymbolSet, body: [UInt8])? {
+        guard let set = SymbolSet.learned(from: samples) else { return nil }
+        let body = set.encoded()
+        let symbols = (set, SymbolSetAddress.nowhere)
+        let plain = LeafEncoder.body(of: samples, symbols: nil)?.count ?? samples.bytes.count
+        let coded = LeafEncoder.body(of: samples, symbols: symbols)?.count ?? plain
+        let saved = Double(plain - coded) / Double(samples.count) * Double(rows)
+        return saved > Double(2 * body.count + apart) * 1.25 ? (set, body) : nil
     }
 
     /// Bytes between the copies of a set.
-    private static let apart = 4096
+    static let apart = 4096
 
     private static func append(
         _ body: [UInt8],
@@ -110,7 +115,7 @@ extension LeafPacking {
     }
 
     /// Rows from places all over a tree, each once; nil where the entries are no rows.
-    private static func samples(of tree: Tree) throws(EngineError) -> LeafRows? {
+    static func samples(of tree: Tree) throws(EngineError) -> LeafRows? {
         var rows = LeafRows()
         var cursor = TreeCursor(tree)
         let step = max(1, tree.root.rows / samplePlaces)
@@ -125,6 +130,10 @@ extension LeafPacking {
                 cursor.withValue { isRow = $0.count > 0 }
                 guard isRow else { return nil }
                 let id = try cursor.trailingObjectID()
+                // Leaves that are jumped to are not held against their neighbours.
+                if let last = rows.objects.last, id.rawValue <= last {
+                    throw EngineError.damaged("keys of tree \(tree.id.rawValue) do not ascend")
+                }
                 try cursor.withRow { version, row in
                     rows.append(object: id.rawValue, version: version.rawValue, row: row)
                     bytes += row.count
@@ -136,4 +145,14 @@ extension LeafPacking {
         }
         return rows.objects.isEmpty ? nil : rows
     }
+}
+
+extension SymbolSetAddress {
+    /// An address for a leaf that is only measured.
+    static let nowhere = SymbolSetAddress(
+        first: FileHeader.logStart,
+        twin: FileHeader.logStart,
+        storedLength: 0,
+        payloadHash: 0
+    )
 }

@@ -35,13 +35,22 @@ extension Engine {
 
     /// Compacts when more than half of the file can be given back, at least
     /// `EngineOptions.compactionDeadBytesMin`, and so much more than the last run left, or twice
-    /// that.
+    /// that; or when packing the rows makes an eighth of the file free, and a 16th of that.
     ///
     /// - Parameter isCancelled: as in `compact`.
     /// - Returns: nil when it was not worthwhile.
     /// - Throws: as `compact`. What failed is tried again only when there is more to give back.
     public func compactIfWorthwhile(
         isCancelled: () -> Bool = { false }
+    ) throws(EngineError) -> CompactionReport? {
+        if let report = try compactDeadBytes(isCancelled) { return report }
+        if try worthwhilePackingBytes(isCancelled) == nil { return nil }
+        return try compact(.stop, pace: nil, { _ in }, isCancelled)
+    }
+
+    /// The same without a look at how rows would be packed: for savers, who do not wait for that.
+    func compactDeadBytes(
+        _ isCancelled: () -> Bool = { false }
     ) throws(EngineError) -> CompactionReport? {
         guard let bytes = try worthwhileBytes() else { return nil }
         return try compact(toGiveBack: bytes, pace: nil, isCancelled)
@@ -56,6 +65,24 @@ extension Engine {
         // The store is as it was, or poisoned: the next save says so.
         _ = try? compact(toGiveBack: bytes, pace: CompactionPace(self, thread)) {
             thread.isStopping
+        }
+        return true
+    }
+
+    /// Compacts on the maintenance thread where packing rows makes the file much smaller.
+    ///
+    /// - Returns: whether it ran, to whatever end. What was suspended is tried again; what failed
+    ///   otherwise only once the file grew.
+    func packIfWorthwhile(_ thread: MaintenanceThread) -> Bool {
+        do throws(EngineError) {
+            let bytes = try worthwhilePackingBytes { thread.isStopping }
+            if bytes == nil { return false }
+            _ = try compact(.stop, pace: CompactionPace(self, thread), { _ in }) {
+                thread.isStopping
+            }
+        } catch {
+            // As above.
+            if error.code == Suspension.error.code { compaction.forgetRowLook() }
         }
         return true
     }

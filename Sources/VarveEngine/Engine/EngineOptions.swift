@@ -103,8 +103,12 @@ public struct EngineOptions: Sendable {
     /// where they lie, without restoring a page (figures in docs/Choices.md, "Leaf layout 1"). Only
     /// those of the oldest commit that is kept: what later ones changed is written as savers write
     /// it. Libraries before version 2 cannot open such a store; a compaction without this option
-    /// brings version 1 back.
-    public var packsLeaves = false
+    /// brings version 1 back. A store that is idle is compacted for it where that makes an eighth
+    /// of the file free (`compactsAutomatically`, `retention` newest).
+    public var packsLeaves = true
+    /// Whether leaves are packed, and symbol tables written, also where that makes them larger:
+    /// tests have small ones.
+    public var packsAnyLeaf = false
     /// Whether the store is compacted by itself, beside savers, when that is worthwhile.
     public var compactsAutomatically = true
     /// Bytes that a compaction must be able to give back before it runs by itself; they must also

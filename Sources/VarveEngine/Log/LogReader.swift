@@ -37,7 +37,7 @@ struct LogReader: Sendable {
     ) {
         self.file = file
         self.seed = seed
-        symbols = SymbolSets()
+        symbols = SymbolSets(readsTwins: !environment.leavesOut(.readTwin))
         checksPayloads = !environment.leavesOut(.checkPayloadHash)
         checksBodies = !environment.leavesOut(.checkBodyHash)
     }

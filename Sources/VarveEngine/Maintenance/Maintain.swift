@@ -29,7 +29,7 @@ extension Engine {
         } else if needs.checkpoint {
             // The commit stands whatever happens here; a failure shows at the next write.
             try? checkpoint(leaving: options.maintenanceReserve)
-            if options.compactsAutomatically { _ = try? compactIfWorthwhile() }
+            if options.compactsAutomatically { _ = try? compactDeadBytes() }
         }
         // A compaction cannot catch up otherwise.
         let wait = compaction.brakeMilliseconds
@@ -51,6 +51,7 @@ extension Engine {
         let before = published.withLock { $0.state.number }
         var pause = options.idleMilliseconds
         var needs = needs
+        var isIdle = false
         let replaced = needs.checkpoint ? compactionInsteadOfCheckpoint(thread) : nil
         if replaced != nil { needs.checkpoint = false }
         do throws(EngineError) {
@@ -63,13 +64,18 @@ extension Engine {
             if needs.isEmpty, !isWoken, replaced == nil, before == last {
                 _ = published.withLock { $0.forgetRetired() }
                 try goIdle(thread)
+                isIdle = true
             }
         } catch {
             // Refusals come again at the next commit; a failed sync has poisoned the engine.
         }
         // While commits keep coming, too: the file would grow without bound.
         // Beside other writers it waits: their rows would have to be caught up with turn by turn.
-        let ran = mayCompact(thread) && compactIfWorthwhile(thread, toGiveBack: replaced)
+        let packs = compaction.wasIdle(isIdle, rounds: Self.idleRoundsToPack)
+        let ran =
+            mayCompact(thread)
+            && (compactIfWorthwhile(thread, toGiveBack: replaced)
+                || packs && packIfWorthwhile(thread))
         if !ran, replaced == nil { return pause }
         // What was asked for meanwhile may have woken the thread already.
         var later = thread.takeNeeds()
@@ -78,6 +84,9 @@ extension Engine {
         later.checkpoint = true
         return (try? serve(later, on: thread)) ?? pause
     }
+
+    /// Idle rounds before rows are packed: a program that waits between two imports is not idle.
+    private static let idleRoundsToPack = 4
 
     private func mayCompact(_ thread: MaintenanceThread) -> Bool {
         options.compactsAutomatically && isAlone && !thread.isStopping

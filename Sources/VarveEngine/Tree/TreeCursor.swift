@@ -11,6 +11,7 @@
 //   it: the closure could change them.
 
 public import VarveBase
+internal import VarveFormat
 
 /// A place in one tree of one commit. Entries ascend by key (memcmp, shorter first).
 public struct TreeCursor {
@@ -165,6 +166,15 @@ public struct TreeCursor {
         var before = UInt64(index)
         for step in path { before &+= step.node.rows(before: step.index) }
         return before
+    }
+
+    /// Stored bytes and rows of the page of the leaf; nil where there is none above it that says
+    /// so, or the leaf is not in the file.
+    var leafPage: (bytes: Int, rows: Int)? {
+        guard isOnEntry, let step = path.last,
+            let address = step.node.child(step.index).address
+        else { return nil }
+        return (Int(address.storedLength), current.count)
     }
 
     /// Appends the object IDs at the ends of up to `limit` keys from here on (`isForward`) or from

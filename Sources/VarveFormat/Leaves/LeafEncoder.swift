@@ -15,7 +15,7 @@ public enum LeafEncoder {
     }
 
     /// The body, also where layout 0 would be shorter.
-    static func anyBody(
+    package static func anyBody(
         of rows: LeafRows,
         symbols: (set: SymbolSet, address: SymbolSetAddress)?
     ) -> [UInt8]? {

@@ -59,16 +59,19 @@ public struct ContainerOptions: Sendable {
     /// Until one runs, all of them are in the file.
     public var retention: Retention
     /// Whether the store is compacted by itself, beside readers and savers, when more than half of
-    /// the file and at least 16 MiB of it can be given back. `PersistentContainer.compact` does it
-    /// when the app says so.
+    /// the file and at least 16 MiB of it can be given back; see `packsRows`, too.
+    /// `PersistentContainer.compact` does it when the app says so.
     public var compactsAutomatically: Bool
     /// Whether a compaction packs rows: their pages take 0.43 to 0.90 of what they take otherwise
-    /// (docs/Choices.md, "Leaf layout 1"), and more of them fit into `nodeCacheBytes`; a row that
-    /// is read from memory costs more. The store is of format version 2 then, which libraries
-    /// before it cannot open; a compaction without this option brings version 1 back. Rows that
-    /// change later, and those of commits that `retention` keeps after the oldest, are not packed.
-    /// False if not said otherwise.
-    public var packsRows = false
+    /// (docs/Choices.md, "Leaf layout 1"), more of them fit into `nodeCacheBytes`, and filters and
+    /// sums read columns. The store is of format version 2 then, which libraries before it cannot
+    /// open; a compaction without this option brings version 1 back. Rows that change later, and
+    /// those of commits that `retention` keeps after the oldest, are not packed.
+    ///
+    /// With `compactsAutomatically` and `retention` `.newest` a store that nobody saves in for some
+    /// seconds is compacted also when packing makes an eighth of the file free, 1 MiB at least:
+    /// after an import, for example. True if not said otherwise.
+    public var packsRows = true
     /// Told of requests, saves, batches, merges, checkpoints, compactions, migrations and backups,
     /// on the threads that do them: must be short, and must not use the container; savers may wait
     /// for it. Nil, the default, costs nothing. Requests are told with the values that they

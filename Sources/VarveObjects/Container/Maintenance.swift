@@ -213,6 +213,9 @@ extension PersistentContainer {
         }
     }
 
+    /// On the caller's own thread: for tests.
+    package func compactNow() throws { _ = try compactNow(CancellationFlag(), nil) }
+
     private func compactNow(
         _ flag: CancellationFlag,
         _ progress: ProgressHandler?

@@ -73,7 +73,7 @@ extension RecordSnapshot {
                 guard let id = try fetchIDs(ordered).first else { return .null }
                 var result = StoredValue.null
                 try withRows(entity, [id]) { (_, _, layout, row) throws(RecordError) in
-                    result = try self.value(column, entity, id, layout, row)
+                    result = try reader.value(column, entity, id, layout, row)
                     return true
                 }
                 return result
@@ -100,7 +100,7 @@ extension RecordSnapshot {
                 if highest ? value <= known : value >= known { return }
             default: break
             }
-            let value = try self.value(column, entity, id, layout, row)
+            let value = try reader.value(column, entity, id, layout, row)
             if value == .null { return }
             let order = best == .null ? 1 : ValueOrder.compare(value, best)
             if best == .null || (highest ? order > 0 : order < 0) { best = value }
@@ -118,7 +118,7 @@ extension RecordSnapshot {
         var sum = ColumnSum()
         func add(_ kind: LeafNumberKind, _ numbers: Span<Int64>, _: Int) { sum.add(kind, numbers) }
         try fold(query, entity, column, numbers: add) { (id, layout, row) throws(RecordError) in
-            sum.add(try self.value(column, entity, id, layout, row))
+            sum.add(try reader.value(column, entity, id, layout, row))
         }
         return sum
     }
@@ -148,7 +148,7 @@ extension RecordSnapshot {
             if slot.tag >= RowTag.zero, slot.tag <= RowTag.int64 {
                 found.add(try Self.int(slot, row))
             } else {
-                found.add(try self.value(column, entity, id, layout, row))
+                found.add(try reader.value(column, entity, id, layout, row))
             }
         }
         return found.sorted()
@@ -197,19 +197,13 @@ extension RecordSnapshot {
         _ body: (ObjectID, RowLayout, Span<UInt8>) throws(RecordError) -> Void
     ) throws(RecordError) {
         var matching = query
-        if query.isWhole {
-            matching.sort = []
-            let wasScanned = try reader.eachScanned(
-                matching,
-                RowColumns([column]),
-                numbers: (column, numbers)
-            ) { (id, _, layout, row) throws(RecordError) in
-                try body(id, layout, row)
-                return true
-            }
-            if wasScanned { return }
+        if query.isWhole { matching.sort = [] }
+        let ids = try reader.scan(matching, RowColumns([column]), numbers: (column, numbers)) {
+            (id, _, layout, row) throws(RecordError) in
+            try body(id, layout, row)
+            return true
         }
-        let ids = try fetchIDs(matching)
+        guard let ids else { return }
         try withRows(entity, ids) { (index, _, layout, row) throws(RecordError) in
             try body(ids[index], layout, row)
             return true
@@ -222,22 +216,6 @@ extension RecordSnapshot {
 
     private static func double(_ slot: RowSlot, _ row: Span<UInt8>) throws(RecordError) -> Double {
         do throws(FormatError) { return try slot.double(in: row) } catch { throw .format(error) }
-    }
-
-    private func value(
-        _ column: ColumnID,
-        _ entity: RecordEntity,
-        _ id: ObjectID,
-        _ layout: RowLayout,
-        _ row: Span<UInt8>
-    ) throws(RecordError) -> StoredValue {
-        let slot = layout.slot(column, in: row)
-        if slot.isOutside { return try storage.outsideValue(entity, id, column, slot) }
-        do throws(FormatError) {
-            return try slot.value(in: row) ?? entity.defaultValue(column)
-        } catch {
-            throw .format(error)
-        }
     }
 }
 

@@ -40,8 +40,15 @@ struct FetchPlan: Sendable {
     var groupedTerms = 0
     /// Whether the index's keys say all that is left to test and to sort.
     var isCovered = false
+    /// What packed leaves are asked where all rows are gone through; nil: what the residual says.
+    var leafFilter: LeafCondition?
     /// Candidates in the ranges, exact for trees; entries to be read for a set.
     let candidates: UInt64
+
+    /// The residual as a test of rows where they lie; nil: it looks at more than the row.
+    var inPlaceTest: InPlaceTest? {
+        InPlaceTest(residual ?? .constant(true), entity, leafFilter)
+    }
 
     /// Where a place in the order cuts the accessed tree: what the tree has below the key stands on
     /// one side of the place, what it has from the key on stands on the other. With `isBehind` an

@@ -14,27 +14,28 @@ struct InPlaceTest {
     let entity: RecordEntity
     /// The columns that it looks at.
     private let columns: RowColumns
+    /// What packed leaves are asked; nil: nothing, as every row passes.
+    private let filter: LeafCondition?
 
     /// Nil when the filter looks at other objects, or at more than whole values of columns.
-    init?(_ node: PredicateNode, _ entity: RecordEntity) {
+    /// - Parameter filter: what packed leaves are asked instead of the filter.
+    init?(_ node: PredicateNode, _ entity: RecordEntity, _ filter: LeafCondition? = nil) {
         guard Self.isPossible(node) else { return nil }
         self.node = node
         self.entity = entity
         var columns: Set<ColumnID> = []
         node.collectColumns(into: &columns)
         self.columns = RowColumns(columns)
+        if case .constant(true) = node {
+            self.filter = filter
+        } else {
+            self.filter = filter ?? node.leafCondition(entity)
+        }
     }
 
     /// What a scan reads for it, and for whoever wants some columns of the rows that pass.
     func reading(_ wanted: RowColumns, numbers: ColumnID? = nil) -> RowReading {
-        // What every row passes is no filter.
-        if case .constant(true) = node { return RowReading(wanted, numbers: numbers) }
-        return RowReading(
-            wanted,
-            filter: node.leafCondition(entity),
-            tested: columns,
-            numbers: numbers
-        )
+        RowReading(wanted, filter: filter, tested: columns, numbers: numbers)
     }
 
     private static func isPossible(_ node: PredicateNode) -> Bool {

@@ -20,7 +20,7 @@ extension PlanExecutor {
                 return true
             }
         } else if case .rows = plan.access, let columns = plan.sort.ownColumns,
-            let test = InPlaceTest(plan.residual ?? .constant(true), plan.entity)
+            let test = plan.inPlaceTest
         {
             try addInPlace(columns, test, to: &keys)
         } else {
@@ -82,26 +82,12 @@ extension PlanExecutor {
                     CompiledSort.appendText(body, descending: isDescending, to: &keys.bytes)
                     continue
                 }
-                let value = try value(of: column, slot, id, row)
+                let value = try reader.value(column, plan.entity, id, layout, row)
                 CompiledSort.append(value, descending: isDescending, to: &keys.bytes)
             }
             plan.sort.appendTie(id, to: &keys.bytes)
             keys.close(from: start, id)
             return true
-        }
-    }
-
-    private func value(
-        of column: ColumnID,
-        _ slot: RowSlot,
-        _ id: ObjectID,
-        _ row: Span<UInt8>
-    ) throws(RecordError) -> StoredValue {
-        if slot.isOutside { return try reader.source.outsideValue(plan.entity, id, column, slot) }
-        do throws(FormatError) {
-            return try slot.value(in: row) ?? plan.entity.defaultValue(column)
-        } catch {
-            throw .format(error)
         }
     }
 }

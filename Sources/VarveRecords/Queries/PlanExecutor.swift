@@ -55,9 +55,7 @@ struct PlanExecutor<Source: RecordSource> {
             }
         }
         var count = 0
-        if case .rows = plan.access, let residual = plan.residual,
-            let test = InPlaceTest(residual, plan.entity)
-        {
+        if case .rows = plan.access, let test = plan.inPlaceTest {
             let whole = [KeyRange(prefix: [])]
             try eachPassing(test, whole, goesBack: false, reading: .none) { _, _, _, _ in
                 count += 1
@@ -95,7 +93,7 @@ struct PlanExecutor<Source: RecordSource> {
         if plan.isCovered, case .index(let index, _) = plan.access {
             try eachCovered(index, ranges, goesBack: goesBack) { row in take(row.objectID) }
         } else if let residual = plan.residual, case .rows = plan.access {
-            if let test = InPlaceTest(residual, plan.entity) {
+            if let test = plan.inPlaceTest {
                 try eachPassing(test, ranges, goesBack: goesBack, reading: .none) { id, _, _, _ in
                     take(id)
                 }
@@ -450,7 +448,7 @@ struct PlanExecutor<Source: RecordSource> {
                 try testAll(Array(ids[start..<min(ids.count, start + 4_096)]))
             }
         case .rows:
-            if let residual, let test = InPlaceTest(residual, plan.entity) {
+            if residual != nil, let test = plan.inPlaceTest {
                 // Only rows that pass are copied.
                 try eachPassing(test, [KeyRange(prefix: [])], goesBack: false, reading: .all) {
                     (id, _, _, row) throws(RecordError) in

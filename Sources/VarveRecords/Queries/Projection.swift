@@ -30,6 +30,37 @@ public struct RecordProjection: Sendable {
         self.paths = compiled
     }
 
+    /// The columns of the object's own row that it is made of; nil: it looks at more than these.
+    var ownColumns: RowColumns? {
+        var columns: [ColumnID] = []
+        for path in paths {
+            guard let column = path.ownColumn ?? path.ownDatePart?.column else { return nil }
+            columns.append(column)
+        }
+        return RowColumns(columns)
+    }
+
+    /// The values of a row that is lent, which has its own columns at least.
+    func values(
+        _ reader: RecordReader<some RecordSource>,
+        _ entity: RecordEntity,
+        _ id: ObjectID,
+        _ layout: RowLayout,
+        _ row: Span<UInt8>
+    ) throws(RecordError) -> [StoredValue] {
+        var values: [StoredValue] = []
+        values.reserveCapacity(paths.count)
+        for path in paths {
+            if let column = path.ownColumn {
+                values.append(try reader.value(column, entity, id, layout, row))
+            } else if let (column, part, zone) = path.ownDatePart {
+                let date = try reader.value(column, entity, id, layout, row)
+                values.append(CompiledPath.datePart(part, zone, date))
+            }
+        }
+        return values
+    }
+
     /// The values of one object.
     public func values(
         _ object: some RecordValues,
@@ -45,7 +76,8 @@ public struct RecordProjection: Sendable {
 extension RecordSnapshot {
     /// Calls `body` with the values of each object of a request, in its order, until it says false.
     ///
-    /// - Complexity: that of `fetchIDs`, and O(rows); memory for the IDs and 1,024 rows.
+    /// - Complexity: that of `fetchIDs`, and O(rows); memory for the IDs and 1,024 rows. A request
+    ///   without order and window whose filter no index answers is one pass over the columns.
     public func project(
         _ query: RecordQuery,
         _ projection: RecordProjection,
@@ -53,9 +85,13 @@ extension RecordSnapshot {
     ) throws(RecordError) {
         let entity = try self.entity(query.entity)
         let reader = self.reader
+        let ids = try reader.scan(query, projection.ownColumns) {
+            (id, _, layout, row) throws(RecordError) in
+            try body(projection.values(reader, entity, id, layout, row))
+        }
+        guard let ids else { return }
         let resolver = SourceResolver(reader)
         let origin = RowOrigin(reader.source, entity)
-        let ids = try fetchIDs(query)
         var start = 0
         while start < ids.count {
             let chunk = Array(ids[start..<min(ids.count, start + 1_024)])

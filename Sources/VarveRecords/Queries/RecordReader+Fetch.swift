@@ -19,30 +19,50 @@ extension RecordReader {
         return min(window.limit ?? Int.max, max(0, all - window.offset))
     }
 
-    /// Lends the rows of a request without order and window to `body`, ascending by ID, where its
-    /// plan goes through all rows and looks at nothing but the row itself; else false, and nothing
-    /// was lent. The rows may have no more than some columns; numbers as `eachPassing`.
-    func eachScanned(
+    /// Lends the rows of a request to `body`, ascending by ID, where it has no order and no window
+    /// and its plan goes through all rows and looks at nothing but the row itself. Else nothing is
+    /// lent, and the result is what `fetchIDs` gives.
+    ///
+    /// - Parameters:
+    ///   - columns: the rows may have no more than these; nil: nothing is to be lent.
+    ///   - numbers: as of `eachPassing`.
+    func scan(
         _ query: RecordQuery,
-        _ columns: RowColumns,
+        _ columns: RowColumns?,
         numbers: (column: ColumnID, body: NumbersBody)? = nil,
         _ body: PassingBody
-    ) throws(RecordError) -> Bool {
-        let (plan, _) = try plan(query, needsOrder: false)
-        guard case .rows = plan.access,
-            let test = InPlaceTest(plan.residual ?? .constant(true), plan.entity)
-        else { return false }
+    ) throws(RecordError) -> [ObjectID]? {
+        let (plan, window) = try plan(query)
         let executor = PlanExecutor(reader: self, plan: plan)
-        let whole = [KeyRange(prefix: [])]
+        guard let columns, query.isWhole, query.sort.isEmpty, case .rows = plan.access,
+            let test = plan.inPlaceTest
+        else { return try executor.ids(window) }
         try executor.eachPassing(
             test,
-            whole,
+            [KeyRange(prefix: [])],
             goesBack: false,
             reading: columns,
             numbers: numbers,
             body
         )
-        return true
+        return nil
+    }
+
+    /// The value of a column of a row that is lent; one that is kept outside it is read.
+    func value(
+        _ column: ColumnID,
+        _ entity: RecordEntity,
+        _ id: ObjectID,
+        _ layout: RowLayout,
+        _ row: Span<UInt8>
+    ) throws(RecordError) -> StoredValue {
+        let slot = layout.slot(column, in: row)
+        if slot.isOutside { return try source.outsideValue(entity, id, column, slot) }
+        do throws(FormatError) {
+            return try slot.value(in: row) ?? entity.defaultValue(column)
+        } catch {
+            throw .format(error)
+        }
     }
 
     /// The plan of a request as text.

@@ -32,6 +32,7 @@ enum ModelTarget {
                 options.retention = [.newest, .commits(2), .all][Int(retention)]
                 options.nodeWeightMax = weight % 2 == 0 ? 256 : 4096
                 options.packsLeaves = weight & 2 != 0
+                options.packsAnyLeaf = true
                 options.inlineValueBytesMax = 256
             }
             store = try Self.open(disk, adjust)

@@ -317,7 +317,7 @@ extension SeedMaker {
             _ = try $0.store.compact()
             try $0.items(2)
         }
-        try add("packed", { $0.packsLeaves = true }) {
+        try add("packed", { $0.packsAnyLeaf = true }) {
             try $0.put("Item", [(1, everything), (200, everything)])
             try $0.items(90, text: 60)
             _ = try $0.store.compact()

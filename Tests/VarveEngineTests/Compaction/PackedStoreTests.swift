@@ -14,6 +14,7 @@ import VarveTesting
     static func open(_ directory: any StoreDirectory, packs: Bool = true) throws -> Engine {
         try Engine.openTest(directory) {
             $0.packsLeaves = packs
+            $0.packsAnyLeaf = true
             $0.compactsAutomatically = false
             $0.maintenance = .inline
         }

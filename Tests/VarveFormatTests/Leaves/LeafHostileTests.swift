@@ -52,10 +52,54 @@ import VarveTesting
                 #expect(found.index >= 0 && found.index <= read.count)
                 if found.isEqual { #expect(read[found.index].object == object) }
             }
+            unsafe ask(leaf, column: body.reduce(0) { $0 &+ Int($1) })
             let isChecked = unsafe (try? leaf.check(place: "leaf")) != nil
             return isChecked && read.allSatisfy { $0.bytes != nil }
         }
         return isSound ?? false
+    }
+
+    /// Filters, numbers and rows of one column.
+    private static func ask(_ leaf: PackedLeaf, column number: Int) {
+        let column = unsafe number % (leaf.columnCount + 1)
+        let id = ColumnID(UInt16(column))
+        let values: [ColumnCondition.Values] = [
+            .any(true), .bool(true), .integers(-5...70), .doubles(0...(.max)), .dates(0...(.max)),
+            .reference(ObjectID(7)), .texts { $0.count % 2 == 0 },
+        ]
+        var numbers = [Int64](repeating: 0, count: 64)
+        var copy = unsafe leaf
+        let reader = PackedRowReader(RowColumns([id]))
+        unsafe withUnsafePointer(to: &copy) { leaf in
+            unsafe reader.begin(leaf)
+            for first in stride(from: 0, to: unsafe leaf.pointee.count, by: 64) {
+                let rows = min(64, unsafe leaf.pointee.count - first)
+                let all = UInt64.max >> UInt64(64 - rows)
+                for value in values {
+                    let condition = ColumnCondition(
+                        id,
+                        value,
+                        isNegated: number % 3 == 0,
+                        passesNull: true,
+                        passesAbsent: false
+                    )
+                    let answer = unsafe leaf.pointee.answer(
+                        .column(condition),
+                        from: first,
+                        rows: rows,
+                        among: all
+                    )
+                    #expect(answer.passes & ~answer.mayPass == 0 && answer.mayPass & ~all == 0)
+                }
+                let found = unsafe numbers.withUnsafeMutableBufferPointer { room in
+                    unsafe room.baseAddress.flatMap { start in
+                        unsafe leaf.pointee.numbers(column, from: first, among: all, into: start)
+                    }
+                }
+                if let found { #expect(found.count + found.nulls == rows) }
+                for row in first..<first + rows { _ = unsafe reader.row(row, of: leaf) }
+            }
+        }
     }
 
     @Test("Each byte of a leaf may be any other") func flippedBytesNeverTrap() {

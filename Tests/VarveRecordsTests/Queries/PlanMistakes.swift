@@ -2,6 +2,7 @@
 
 import VarveBase
 import VarveEngine
+import VarveFormat
 
 @testable import VarveRecords
 
@@ -20,6 +21,13 @@ enum PlanMistake: CaseIterable, Sendable {
     case readBackward
     /// Objects that are equal in what an index sorts are taken for several groups.
     case groupTooNarrow
+    /// Packed leaves take a row without a value for one that does not pass, or the other way round.
+    case nullsForgotten
+    /// What packed leaves cannot tell is ruled out.
+    case openRowsRuledOut
+
+    /// Whether it can be made only where leaves are packed.
+    var isOfLeaves: Bool { self == .nullsForgotten || self == .openRowsRuledOut }
 
     /// The plan with the mistake in it; nil: it cannot be made here.
     func made(in plan: FetchPlan) -> FetchPlan? {
@@ -39,6 +47,11 @@ enum PlanMistake: CaseIterable, Sendable {
             let columns = steps.count { if case .column = $0 { true } else { false } }
             guard index.terms.count > plan.fixedTerms + columns else { return nil }
             steps.append(.column(index.terms[plan.fixedTerms + columns]))
+        case (.nullsForgotten, .rows), (.openRowsRuledOut, .rows):
+            guard let filter = residual?.leafCondition(plan.entity) else { return nil }
+            var wrong = plan
+            wrong.leafFilter = self == .nullsForgotten ? filter.withoutNulls : filter.closed
+            return wrong
         default: return nil
         }
         var wrong = FetchPlan(
@@ -56,5 +69,38 @@ enum PlanMistake: CaseIterable, Sendable {
         wrong.groupedTerms = plan.groupedTerms
         wrong.isCovered = plan.isCovered
         return wrong
+    }
+}
+
+extension LeafCondition {
+    /// As it would be if nobody had thought of rows without a value.
+    fileprivate var withoutNulls: LeafCondition {
+        switch self {
+        case .constant, .unknown: return self
+        case .column(let column):
+            return .column(
+                ColumnCondition(
+                    column.column,
+                    column.values,
+                    isNegated: column.isNegated,
+                    passesNull: !column.passesNull,
+                    passesAbsent: column.passesAbsent
+                )
+            )
+        case .not(let inner): return .not(inner.withoutNulls)
+        case .and(let all): return .and(all.map(\.withoutNulls))
+        case .or(let all): return .or(all.map(\.withoutNulls))
+        }
+    }
+
+    /// As it would be if what is not known were false.
+    fileprivate var closed: LeafCondition {
+        switch self {
+        case .constant, .column: return self
+        case .unknown: return .constant(false)
+        case .not(let inner): return .not(inner.closed)
+        case .and(let all): return .and(all.map(\.closed))
+        case .or(let all): return .or(all.map(\.closed))
+        }
     }
 }

@@ -8,6 +8,8 @@ import VarveTesting
 protocol FuzzedWorld: AnyObject {
     /// - Parameter observes: whether somebody observes.
     init(_ setup: UInt64, _ options: ContainerOptions, observes: Bool) throws
+    /// Whether it looks at commits before the newest one.
+    static var looksBack: Bool { get }
     /// The store, as it was opened last.
     var container: PersistentContainer { get }
     /// What was done, to be read.
@@ -15,6 +17,10 @@ protocol FuzzedWorld: AnyObject {
     func step(_ number: UInt64) throws
     func finish() throws
     func end()
+}
+
+extension FuzzedWorld {
+    static var looksBack: Bool { false }
 }
 
 /// Random edits in random contexts, held against a plain model.
@@ -41,30 +47,41 @@ enum GraphFuzz {
     /// One run; its steps follow from the seed.
     /// - Throws: `Finding`, shrunk.
     ///
-    /// - Parameter observes: whether the contexts tell observers (`options` say so), and there are
-    ///   some.
+    /// - Parameters:
+    ///   - observes: whether the contexts tell observers (`options` say so), and there are some.
+    ///   - between: done to the store after every eighth step, so that nobody notices.
     static func run(
         _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions = ContainerOptions(),
-        observes: Bool = false
+        observes: Bool = false,
+        between: Between? = nil
     ) throws {
-        let found = finding(world, seed: seed, options: options, observes: observes)
+        let found = finding(
+            world,
+            seed: seed,
+            options: options,
+            observes: observes,
+            between: between
+        )
         guard let found else { return }
-        throw shrink(world, seed, found.setup, found.steps, options, observes)
+        throw shrink(world, seed, found.setup, found.steps, options, observes, between)
     }
+
+    typealias Between = (PersistentContainer) throws -> Void
 
     /// What the run of a seed finds, as long as it is; nil: nothing.
     static func finding(
         _ world: any FuzzedWorld.Type = GraphWorld.self,
         seed: UInt64,
         options: ContainerOptions,
-        observes: Bool = false
+        observes: Bool = false,
+        between: Between? = nil
     ) -> Finding? {
         var random = SeededRandom(seed: seed)
         let setup = random.next()
         let steps = (0..<(16 + Int(random.next() % 90))).map { _ in random.next() }
-        return attempt(world, seed, setup, steps, options, observes)
+        return attempt(world, seed, setup, steps, options, observes, between)
     }
 
     /// A run of an input: 8 bytes choose the relationships, each 3 bytes are a step.
@@ -96,18 +113,25 @@ enum GraphFuzz {
         _ setup: UInt64,
         _ steps: [UInt64],
         _ options: ContainerOptions,
-        _ observes: Bool
+        _ observes: Bool,
+        _ between: Between? = nil
     ) -> Finding? {
         var script: [String] = []
         weak var container: PersistentContainer?
         func run() throws {
+            var options = options
+            // Nothing of the past is packed then.
+            if type.looksBack { options.retention = .all }
             let world = try type.init(setup, options, observes: observes)
             defer {
                 container = world.container
                 script = world.script
                 world.end()
             }
-            for step in steps { try world.step(step) }
+            for (place, step) in steps.enumerated() {
+                try world.step(step)
+                if place % 8 == 7 { try between?(world.container) }
+            }
             try world.finish()
         }
         do {
@@ -143,9 +167,10 @@ enum GraphFuzz {
         _ setup: UInt64,
         _ steps: [UInt64],
         _ options: ContainerOptions,
-        _ observes: Bool
+        _ observes: Bool,
+        _ between: Between?
     ) -> Finding {
-        guard var best = attempt(world, seed, setup, steps, options, observes) else {
+        guard var best = attempt(world, seed, setup, steps, options, observes, between) else {
             return Finding(
                 seed: seed,
                 setup: setup,
@@ -161,7 +186,7 @@ enum GraphFuzz {
             while start < best.steps.count {
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(fewer.count, start + size))
-                if let found = attempt(world, seed, setup, fewer, options, observes) {
+                if let found = attempt(world, seed, setup, fewer, options, observes, between) {
                     best = found
                     isSmaller = true
                 } else {

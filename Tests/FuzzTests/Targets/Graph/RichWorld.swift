@@ -10,6 +10,7 @@ import VarveTesting
 /// One run of several contexts, each with edits of rich attributes only.
 final class RichWorld: FuzzedWorld {
     private let disk = SimulatedDisk()
+    static let looksBack = true
     private let options: ContainerOptions
     private(set) var container: PersistentContainer
     private(set) var editors: [RichEditor] = []

@@ -24,7 +24,7 @@ public struct PeerOptions: Sendable {
     /// Whether many rows are inserted and changed object by object where the library has batches.
     public var makesObjects = false
     /// Whether a library that can packs the leaves of a store that was filled.
-    public var packsLeaves = false
+    public var packsLeaves = true
 
     /// Indexed, usual settings, 64 MiB of cache.
     public init() {}

@@ -66,7 +66,7 @@ enum Library {
         options.engine.deltaBytesMax = 3 << 10
         options.engine.inlineValueBytesMax = 256
         options.engine.compactedLeafBytes = 1 << 10
-        options.engine.packsLeaves = true
+        options.engine.packsAnyLeaf = true
         options.engine.compactionDeadBytesMin = 128 << 10
         options.engine.nodeCacheBytes = 64 << 10
         options.engine.idleMilliseconds = 60

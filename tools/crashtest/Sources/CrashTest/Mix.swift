@@ -16,10 +16,13 @@ struct Mix {
     var usesSmallCache = false
     /// Whether transactions write pages before they commit: then each of them is a TREE.
     var writesEarly = false
+    /// Whether compactions pack leaves, whatever the rest says.
+    var alwaysPacks = false
     /// Whether compactions pack leaves.
     var packsLeaves: Bool {
+        if alwaysPacks { return true }
         // Without a random number of its own: those of a seed stay what they were.
-        weights.values.reduce(0, +) % 2 == 0
+        return weights.values.reduce(0, +) % 2 == 0
     }
 
     init(_ random: inout SeededRandom, without: Set<Kind>) {
@@ -61,6 +64,7 @@ struct Mix {
         }
         options.engine.compactedLeafBytes = 1 << 10
         options.engine.packsLeaves = packsLeaves
+        options.engine.packsAnyLeaf = true
         options.engine.compactsAutomatically = false
         options.engine.maintenance = .inline
         options.engine.nodeCacheBytes = usesSmallCache ? 8 << 10 : 1 << 20

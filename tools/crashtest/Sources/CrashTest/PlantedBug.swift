@@ -47,6 +47,8 @@ enum PlantedBug: String, CaseIterable, Sendable {
     case liveBlobSwept = "live-blob-swept"
     /// The sweep of dropped blobs does not ask whether a snapshot needs them.
     case pinnedBlobSwept = "pinned-blob-swept"
+    /// Of symbol tables only the first copy is read.
+    case symbolTwinUnread = "symbol-twin-unread"
 
     /// The steps that the engine leaves out.
     var leftOut: OmittableStep? {
@@ -58,6 +60,7 @@ enum PlantedBug: String, CaseIterable, Sendable {
         case .inPlaceWriteMissing: .writeInPlace
         case .liveBlobSwept: .keepNamedBlobs
         case .pinnedBlobSwept: .keepPinnedBlobs
+        case .symbolTwinUnread: .readTwin
         default: nil
         }
     }

@@ -273,7 +273,9 @@ final class Workload {
         func text(_ length: Int) -> String {
             String((0..<length).map { _ in letters[pick(letters.count)] })
         }
-        var item = Model.Item(title: text(4 + pick(10)), rank: Int64(pick(20)))
+        // What titles have in common gives compactions something to learn.
+        let title = text(4 + pick(10)) + " in the garden"
+        var item = Model.Item(title: title, rank: Int64(pick(20)))
         if random.next() % 3 == 0 { item.code = Int64(random.next() % (1 << 40)) }
         if !isBulk && mix.comes(.text, &random) { item.body = text(300 + pick(600)) }
         let folders = model.folders.keys.sorted()

@@ -88,12 +88,15 @@ extension VarveObjectPeer: CompactingPeer {
 
     private func id(_ number: Int64) -> StoredItem.ID { ids[Int(number) - 1] }
 
+    /// What the store does by itself once nobody has saved for some seconds.
     func settle() throws {
-        if settings.packsRows { try compact() }
+        try withStore { store in _ = try store.engine.compactIfWorthwhile() }
     }
 
+    func compact() throws { try withStore { store in _ = try store.compact() } }
+
     /// Below the container, whose own call for it waits.
-    func compact() throws {
+    private func withStore(_ body: (RecordStore) throws -> Void) throws {
         try container.closeNow()
         var options = RecordOptions()
         options.engine.packsLeaves = settings.packsRows
@@ -101,7 +104,7 @@ extension VarveObjectPeer: CompactingPeer {
             .file(directory: directory, name: "items"),
             options: options
         )
-        _ = try store.compact()
+        try body(store)
         try store.close()
         try reopen()
     }

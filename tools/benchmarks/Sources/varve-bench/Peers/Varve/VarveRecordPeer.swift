@@ -133,9 +133,8 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     func close() throws { try store.close() }
 
-    func settle() throws {
-        if settings.engine.packsLeaves { _ = try store.compact() }
-    }
+    /// What the store does by itself once nobody has saved for some seconds.
+    func settle() throws { _ = try store.engine.compactIfWorthwhile() }
 
     // Workload b
     func commit(_ item: Item) throws { try insert([item]) }
