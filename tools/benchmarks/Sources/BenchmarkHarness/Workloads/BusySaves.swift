@@ -51,7 +51,8 @@ extension Contestant {
                 var random = session.random(24)
                 func save() throws -> Double {
                     let changes = session.countChanges(of: rows, &random)
-                    return try timed { try peer.updateCounts(changes) }.seconds
+                    let time = try timed { try peer.updateCounts(changes) }
+                    return time.seconds
                 }
                 let alone = try (0..<session.scale.busySaves).map { _ in try save() }
                 let scratch = try makeFolder(session.directory, "scratch")
