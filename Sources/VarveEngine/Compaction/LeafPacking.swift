@@ -4,7 +4,8 @@
 // - A set of tables lies below the leaves that name it, twice, and the copies begin and end so far
 //   apart that no damaged page of 4 KiB takes both.
 // - A set is written only where it saves more than it takes.
-// - Whatever does not fit layout 1, or is smaller in layout 0, stays in layout 0.
+// - Whatever does not fit layout 1, or has few bytes beside its plans, stays in layout 0. Sizes are
+//   not compared with LZ4's: a packed leaf is read faster at the same size.
 
 internal import VarveBase
 internal import VarveFormat
@@ -13,7 +14,7 @@ internal import VarveFormat
 struct LeafPacking: Sendable {
     /// The tables of the tree's texts, and where they are.
     let symbols: (set: SymbolSet, address: SymbolSetAddress)?
-    /// Whether also those are that layout 0 makes smaller: tests have small ones.
+    /// Whether also those are that have few bytes beside their plans: tests have small ones.
     var packsAny = false
 
     /// A page of layout 1; nil for an inner node, and where layout 0 is better.
