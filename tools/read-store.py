@@ -171,8 +171,9 @@ class Store:
         with open(path, "rb") as file:
             self.data = file.read()
         self.blobs = path[:-len(".varve")] + ".varve-blobs"
-        # What was read of sets of symbol tables, by place; the trees that have leaves of layout 1.
-        self.symbol_sets, self.packed_trees = {}, set()
+        # What was read of sets of symbol tables, by place; the trees that have leaves of layout 1;
+        # the bases of leaves of layout 2 of the commit that is read.
+        self.symbol_sets, self.packed_trees, self.bases = {}, set(), set()
         self.read_header()
         # 1. of "Reading a log": the end of the data.
         self.data_end = max(len(self.data.rstrip(b"\0")), LOG_START)
@@ -189,7 +190,7 @@ class Store:
         copy = self.header_copy(0) or self.header_copy(4096)
         need(copy is not None, "no sound file header")
         self.reader_needs = struct.unpack_from("<I", copy, 12)[0]
-        need(self.reader_needs <= 2, "a format that is too new")
+        need(self.reader_needs <= 3, "a format that is too new")
         self.store_id, self.file_id = copy[24:40].hex(), copy[40:56]
         self.generation = struct.unpack_from("<Q", copy, 56)[0]
         self.seed = xxh64(self.file_id)
@@ -390,10 +391,11 @@ class Store:
         own_tree, own_level, layout, count, _ = struct.unpack_from("<IBBHQ", payload)
         need((own_tree, own_level) == (tree, level), "a page of another tree")
         need(count > 0 and level <= 15, "a page that no tree has")
-        need(layout == 0 or layout == 1 and level == 0, "an unknown layout")
-        if layout == 1:
+        need(layout == 0 or layout <= 2 and level == 0, "an unknown layout")
+        if layout > 0:
             need(rows == count, "a page with another count")
-            self.walk_packed(tree, address[0], payload, count, entries)
+            walk = self.walk_packed if layout == 1 else self.walk_edited
+            walk(tree, address[0], payload, count, entries)
             return
         reader = Reader(payload[16:])
         prefix = reader.sized()
@@ -420,6 +422,22 @@ class Store:
         need(not self.frame(offset).flags & COMPRESSED, "a leaf of layout 1 in a block")
         self.packed_trees.add(tree)
         entries.update(Leaf(self, payload[16:], count, offset).entries())
+
+    # "Leaves of layout 2"
+    def walk_edited(self, tree, offset, payload, count, entries):
+        need(self.reader_needs >= 3, "a leaf of format version 3 in a store of an older one")
+        need(tree >= 16, "a leaf of layout 2 in a tree without rows")
+        changes = EditedLeaf(payload[16:])
+        basis = self.addressed(changes.basis, PAGE, offset)
+        own_tree, own_level, layout, basis_count, _ = struct.unpack_from("<IBBHQ", basis)
+        need((own_tree, own_level, layout) == (tree, 0, 1), "a basis of another kind")
+        need(changes.basis[0] not in self.bases, "a basis of two leaves")
+        self.bases.add(changes.basis[0])
+        rows = {}
+        self.walk_packed(tree, changes.basis[0], basis, basis_count, rows)
+        merged = changes.applied(rows)
+        need(len(merged) == count, "a page with another count")
+        entries.update(merged)
 
     def symbol_set(self, places, stored, payload_hash, below):
         """The tables of a set, of the first of its two frames that is sound."""
@@ -599,6 +617,40 @@ class Plan:
         if self.coding == DICTIONARY:
             self.place, self.base = self.base, 0
             self.table, self.entries = leaf.dictionary(self)
+
+
+class EditedLeaf:
+    """"Leaves of layout 2"."""
+
+    def __init__(self, body):
+        reader = Reader(body)
+        self.basis, self.kept_bytes = reader.address(), reader.varint()
+        self.gone, row = [], 0
+        for _ in range(reader.varint()):
+            row += reader.varint()
+            self.gone.append(row)
+            row += 1
+        self.objects, object_ = [], 0
+        for index in range(reader.varint()):
+            step = reader.varint()
+            need(step > 0 or index == 0, "objects that do not ascend")
+            object_ += step
+            self.objects.append(object_)
+        need(object_ <= MASK, "an object that is too large")
+        lengths = [reader.varint() for _ in self.objects]
+        self.values = [reader.take(length) for length in lengths]
+        reader.end()
+
+    def applied(self, rows):
+        """The rows of the basis, by key, with the changes."""
+        need(not self.gone or self.gone[-1] < len(rows), "a row that the basis does not have")
+        gone = set(self.gone)
+        kept = {key: value for index, (key, value) in enumerate(rows.items()) if index not in gone}
+        need(sum(map(len, kept.values())) == self.kept_bytes, "kept bytes that are others")
+        own = {number.to_bytes(8, "big"): value
+               for number, value in zip(self.objects, self.values)}
+        need(not kept.keys() & own.keys(), "a row that is there twice")
+        return dict(sorted({**kept, **own}.items()))
 
 
 class Leaf:
@@ -832,6 +884,7 @@ class State:
     def load(self, commit):
         store = self.store
         reader = Reader(store.payload(commit, commit.front)[commit.front:])
+        store.bases = set()
         for _ in range(reader.varint()):
             tree, level, address, rows = (reader.varint(), reader.number(1), reader.address(),
                                           reader.varint())
@@ -1144,6 +1197,8 @@ class Dump:
             tree, level, layout, count, _ = struct.unpack_from("<IBBHQ", payload)
             if layout == 1:
                 self.packed_page(notes, Leaf(self.store, data, count, frame.offset))
+            elif layout == 2:
+                self.edited_page(notes)
             else:
                 self.page(notes, tree, level, count)
         if frame.kind == VALUE and self.is_set(payload, data):
@@ -1212,6 +1267,21 @@ class Dump:
                 self.schema(notes)
             else:
                 notes.raw(length, "value %d" % index)
+
+    def edited_page(self, notes):
+        """A leaf of layout 2."""
+        notes.address("basis")
+        notes.varint("kept bytes")
+        for _ in range(notes.varint("count of gone rows")):
+            notes.varint("rows in front of a gone one")
+        count = notes.varint("count of own rows")
+        for index in range(count):
+            notes.varint("object %d" % index)
+        for index in range(count):
+            notes.varint("length of value %d" % index)
+        for index in range(count):
+            notes.varint("value %d: commit" % index)
+            self.row(notes)
 
     def packed_page(self, notes, leaf):
         """A leaf of layout 1."""

@@ -19,8 +19,10 @@ public struct FileHeader: Hashable, Sendable {
     public static let currentVersion: UInt32 = 1
     /// The format of a file with packed leaves, which a compaction may write.
     public static let packedVersion: UInt32 = 2
+    /// The format of a file whose savers may also write leaves that are packed ones with changes.
+    public static let editedVersion: UInt32 = 3
     /// The newest format that this code reads and writes.
-    public static let newestVersion: UInt32 = 2
+    public static let newestVersion: UInt32 = 3
     /// Longest creator text in bytes of UTF-8.
     public static let creatorBytesMax = 64
 

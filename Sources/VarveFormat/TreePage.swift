@@ -1,5 +1,6 @@
 // PAGE frames: one node of a tree. Leaves and inner nodes share the layout of their keys; packed
-// leaves have one of their own (Leaves/PackedLeaf.swift).
+// leaves have one of their own (Leaves/PackedLeaf.swift), and so have packed leaves with changes
+// (Leaves/EditedLeaf.swift).
 //
 //   front 16 (never compressed): tree, level, layout, count, commit
 //   body: prefix length, prefix, key suffix lengths, [value lengths], key suffixes,
@@ -22,6 +23,8 @@ public struct PageHeader: Hashable, Sendable {
     public static let rowLayout: UInt8 = 0
     /// A leaf of rows whose columns are packed (`PackedLeaf`).
     public static let packedLayout: UInt8 = 1
+    /// A leaf of rows that is a packed one with changes (`EditedLeaf`).
+    public static let editedLayout: UInt8 = 2
 
     /// Whose node it is.
     public var tree: TreeID
@@ -69,8 +72,8 @@ public struct PageHeader: Hashable, Sendable {
         layout = try reader.u8("layout")
         count = try reader.u16("count")
         commit = CommitNumber(try reader.u64("commit"))
-        guard layout == Self.rowLayout || layout == Self.packedLayout && level == 0 else {
-            throw reader.error("layout", "\(layout)", level == 0 ? "0 or 1" : "0")
+        guard layout == Self.rowLayout || layout <= Self.editedLayout && level == 0 else {
+            throw reader.error("layout", "\(layout)", level == 0 ? "0 to 2" : "0")
         }
         guard count > 0 else { throw reader.error("count", "0", "at least 1") }
     }
@@ -89,8 +92,8 @@ public struct PageBody: Sendable {
 
     /// Reads the body that lies at `range` of `bytes`; its frame starts at `offset`.
     ///
-    /// - Throws: `FormatError` when a length does not fit, or for a packed leaf, which has other
-    ///   parts. The order of keys is for the caller.
+    /// - Throws: `FormatError` when a length does not fit, or for a leaf of another layout, which
+    ///   has other parts. The order of keys is for the caller.
     /// - Complexity: O(entries).
     public init(
         decoding bytes: [UInt8],

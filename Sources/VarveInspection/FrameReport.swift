@@ -267,7 +267,7 @@ extension StoreObserver {
         _ lines: inout Lines
     ) throws(FormatError) {
         guard let header = frame.page else { return }
-        if header.layout == PageHeader.packedLayout {
+        if header.layout != PageHeader.rowLayout {
             for (key, value) in try packedEntries(frame) {
                 let line = try entry(key, value[...], of: header.tree)
                 lines.add(line)

@@ -117,7 +117,9 @@ public struct FrameMap: Hashable, Sendable {
 extension AuditedPage {
     /// "leaf of ", to be followed by a tree's name.
     var kindOfTree: String {
-        isSymbols ? "symbol tables of " : level == 0 ? "leaf of " : "inner page of "
+        if isSymbols { return "symbol tables of " }
+        if isBasis { return "page changed by a leaf of " }
+        return level == 0 ? "leaf of " : "inner page of "
     }
 }
 

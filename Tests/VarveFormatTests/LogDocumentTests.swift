@@ -59,6 +59,7 @@ import VarveTesting
         #expect(constants["logStart"] == "\(FileHeader.logStart.rawValue)")
         #expect(constants["version"] == "\(FileHeader.currentVersion)")
         #expect(constants["packedVersion"] == "\(FileHeader.packedVersion)")
+        #expect(constants["editedVersion"] == "\(FileHeader.editedVersion)")
         #expect(try FormatDocument.bytes(constants["magic"] ?? "") == FileHeader.magic)
         #expect(Array(bytes[..<8]) == FileHeader.magic)
     }

@@ -27,7 +27,7 @@ struct PageWriter {
     let reserve: UInt64?
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
-    /// Stored bytes of the pages that were written, now or before.
+    /// Stored bytes of the pages that were written, now or before, and of those that they change.
     private(set) var pageBytes: UInt64 = 0
 
     init(
@@ -140,6 +140,8 @@ struct PageWriter {
         /// The same, to stay in the node cache.
         let clean: TreeNode
         let frame: Frame.Prepared
+        /// Of the page that it changes; 0: none.
+        let basisBytes: UInt64
     }
 
     /// What makes pages of nodes: the costly part, without the log.
@@ -148,28 +150,42 @@ struct PageWriter {
         let commit: CommitNumber
         let seed: UInt64
         let keepsNodes: Bool
+        let edits: Bool
 
         func leaf(_ node: TreeNode) -> EncodedPage {
             if node.stamp == TreeNode.cleanStamp || !keepsNodes { return page(node, of: node) }
-            return page(TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0), of: node)
+            let stamp = TreeNode.cleanStamp
+            let clean =
+                edits && node.writableBasis != nil
+                ? TreeNode(editing: node, at: nil, stamp: stamp, slack: 0)
+                : TreeNode(copying: node, stamp: stamp, slack: 0)
+            return page(clean, of: node)
         }
 
         func page(_ clean: TreeNode, of source: TreeNode) -> EncodedPage {
-            let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: commit)
-            let frame = Frame.prepare(
-                .page,
-                front: front,
-                body: body,
-                compresses: clean.isLeaf,
-                seed: seed
+            let frame = PageCoding.frame(
+                of: clean,
+                tree: tree,
+                commit: commit,
+                seed: seed,
+                edits: edits
             )
-            return EncodedPage(source: source, clean: clean, frame: frame)
+            let basis = edits ? clean.writableBasis : nil
+            return EncodedPage(
+                source: source,
+                clean: clean,
+                frame: frame,
+                basisBytes: basis?.frameLength ?? 0
+            )
         }
     }
 
     private func encoding(_ tree: TreeID, _ seed: UInt64) -> Encoding {
-        Encoding(tree: tree, commit: commit, seed: seed, keepsNodes: keepsNodes)
+        Encoding(tree: tree, commit: commit, seed: seed, keepsNodes: keepsNodes, edits: edits)
     }
+
+    /// Not in a settle: what a page changes may have to be written again, too.
+    private var edits: Bool { nodes.writesEdits && rewriteFrom == nil }
 
     /// Fewer leaves than these are not worth a thread.
     private static let parallelLeavesMin = 32
@@ -194,7 +210,7 @@ struct PageWriter {
         to log: inout LogWriter
     ) throws(EngineError) -> PageAddress {
         let address = log.appendBody(page.frame)
-        pageBytes += address.frameLength
+        pageBytes += address.frameLength + page.basisBytes
         if keepsNodes { written.append((address, page.clean)) }
         if log.bufferedBytes > flushBytes {
             try flush(&log)
@@ -205,6 +221,7 @@ struct PageWriter {
     /// Bytes of a changed node that was written before, and of those below it.
     private func knownBytes(_ node: TreeNode) -> UInt64 {
         var bytes = known[ObjectIdentifier(node)]?.frameLength ?? 0
+        if edits, let basis = node.writableBasis { bytes += basis.frameLength }
         for child in node.children {
             if let changed = child.node { bytes += knownBytes(changed) }
         }

@@ -31,7 +31,7 @@ struct CompactedFile {
     ) throws(EngineError) {
         let environment = options.environment
         let version =
-            options.packsLeaves ? FileHeader.packedVersion : FileHeader.currentVersion
+            options.packsLeaves ? FileHeader.editedVersion : FileHeader.currentVersion
         let header = FileHeader(
             formatVersion: version,
             readerNeeds: version,

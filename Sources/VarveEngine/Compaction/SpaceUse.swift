@@ -1,7 +1,8 @@
 // How many stored bytes a state needs, kept exact from checkpoint to checkpoint.
 //
 // Invariants
-// - Live bytes of a state are the frames of its pages, large values and small blobs.
+// - Live bytes of a state are the frames of its pages, of pages that its leaves change, large values
+//   and small blobs.
 // - Only what two states do not share is looked at: the cost is that of the pages that changed.
 
 internal import VarveBase
@@ -63,7 +64,7 @@ enum SpaceUse {
     ) throws(EngineError) -> Int64 {
         var change: Int64 = 0
         for id in Set(old.trees.keys).union(new.trees.keys) {
-            change += try pages(old.tree(id), new.tree(id))
+            change += try pages(old.tree(id), new.tree(id), new.generation.nodes)
         }
         for id in [TreeID.largeValues, .blobs] {
             var difference = TreeDifference(from: old.tree(id), to: new.tree(id))
@@ -97,7 +98,13 @@ enum SpaceUse {
 
     /// A page that both have is passed over on both sides or counted on both, so the sum is exact
     /// wherever the walks meet.
-    private static func pages(_ old: Tree, _ new: Tree) throws(EngineError) -> Int64 {
+    ///
+    /// - Parameter nodes: knows what leaves are made of.
+    private static func pages(
+        _ old: Tree,
+        _ new: Tree,
+        _ nodes: NodeCache
+    ) throws(EngineError) -> Int64 {
         var sum: Int64 = 0
         var left = TreeWalk(old)
         var right = TreeWalk(new)
@@ -111,13 +118,13 @@ enum SpaceUse {
                 }
                 let order = ByteReader.compare(before.low, after.low)
                 if order < 0 || (order == 0 && before.level >= after.level) {
-                    sum -= try count(before, &left)
+                    sum -= try count(before, &left, old.id, nodes)
                 }
                 if order > 0 || (order == 0 && after.level >= before.level) {
-                    sum += try count(after, &right)
+                    sum += try count(after, &right, new.id, nodes)
                 }
-            case (.subtree(let before), _): sum -= try count(before, &left)
-            case (_, .subtree(let after)): sum += try count(after, &right)
+            case (.subtree(let before), _): sum -= try count(before, &left, old.id, nodes)
+            case (_, .subtree(let after)): sum += try count(after, &right, new.id, nodes)
             default: return sum
             }
         }
@@ -125,10 +132,15 @@ enum SpaceUse {
 
     private static func count(
         _ subtree: TreeWalk.Subtree,
-        _ walk: inout TreeWalk
+        _ walk: inout TreeWalk,
+        _ tree: TreeID,
+        _ nodes: NodeCache
     ) throws(EngineError) -> Int64 {
-        // Leaves are counted by what their parents say.
+        // Leaves are counted by what their parents say, and what they themselves change.
         if subtree.level == 0 { walk.skip() } else { try walk.expand() }
-        return Int64(subtree.pointer.address?.frameLength ?? 0)
+        guard let address = subtree.pointer.address else { return 0 }
+        let isRows = subtree.level == 0 && tree >= .firstFree
+        let basis = isRows ? try nodes.basisBytes(of: address, tree: tree) : 0
+        return Int64(address.frameLength) + Int64(basis)
     }
 }

@@ -204,7 +204,7 @@ extension ChildPointer {
 
 extension TreeNode {
     /// What a page spends on the lengths of an entry.
-    fileprivate static let lengthBytes = 2
+    static let lengthBytes = 2
 
     fileprivate func entryBytes(_ index: Int) -> Int {
         keyCount(index) + valueCount(index) + Self.lengthBytes

@@ -28,7 +28,12 @@ final class Generation: Sendable {
         self.file = file
         self.counters = counters
         log = LogReader(file: file, seed: header.fileSeed, environment)
-        nodes = NodeCache(log: log, budget: budget, counters: counters)
+        nodes = NodeCache(
+            log: log,
+            budget: budget,
+            counters: counters,
+            writesEdits: header.writerNeeds >= FileHeader.editedVersion
+        )
     }
 
     /// Reads a large value or a small blob of this file.

@@ -230,13 +230,12 @@ struct CheckpointPages {
                 )
             }
         }
-        let (front, body) = PageCoding.payload(of: clean, tree: tree, commit: state.number)
-        return Frame.prepare(
-            .page,
-            front: front,
-            body: body,
-            compresses: clean.isLeaf,
-            seed: state.generation.header.fileSeed
+        return PageCoding.frame(
+            of: clean,
+            tree: tree,
+            commit: state.number,
+            seed: state.generation.header.fileSeed,
+            edits: state.generation.nodes.writesEdits
         )
     }
 }

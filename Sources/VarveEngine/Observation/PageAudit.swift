@@ -16,7 +16,7 @@ public struct AuditedPage: Sendable {
     /// 0 for a leaf.
     public let level: Int
     /// Where it is.
-    public let address: PageAddress
+    public fileprivate(set) var address: PageAddress
     /// Entries below it, as its parent says.
     public let rows: UInt64
     /// No key below it is smaller.
@@ -26,11 +26,13 @@ public struct AuditedPage: Sendable {
     /// Whether it is no page, but a copy of the symbol tables that leaves of the tree name. While
     /// one of two copies is sound, no row is lost.
     public var isSymbols = false
+    /// Whether it hangs in no parent, but is the packed leaf that the leaf before it changes.
+    public var isBasis = false
 }
 
 extension LogObserver {
-    /// Visits every page of a stored tree, parents first, and after the first leaf that names them
-    /// both copies of its symbol tables.
+    /// Visits every page of a stored tree, parents first, after a leaf the packed one that it
+    /// changes, and after the first leaf that names them both copies of its symbol tables.
     ///
     /// Checks hash, length, tree and level, ascending keys inside the parent's fences, and row
     /// counts.
@@ -76,6 +78,20 @@ extension LogObserver {
             return visit(page, error)
         }
         guard visit(page, nil) else { return false }
+        if let basis = node.basis?.address {
+            // It was read with the leaf.
+            var below = page
+            below.address = basis
+            below.isBasis = true
+            guard seen.insert(basis.offset).inserted else {
+                let error = EngineError.damaged(
+                    "page \(basis.offset.frameName) is changed by two leaves, or hangs in its tree",
+                    place: page.address.offset
+                )
+                return visit(page, error)
+            }
+            guard visit(below, nil) else { return false }
+        }
         for copy in symbols where seen.insert(copy.offset).inserted {
             guard try self.visit(symbols: copy, of: page, visit) else { return false }
         }

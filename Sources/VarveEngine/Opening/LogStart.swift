@@ -61,7 +61,12 @@ struct LogStart {
         }
         // 3. Its state: roots, then row changes.
         var state = try replay.state(of: recovered)
-        state.liveBytes = recovered.newest.record.liveBytes
+        // A checkpoint that the state does not start from counts pages that it does not have.
+        let newest = recovered.newest
+        let base = recovered.effectiveBase.offset
+        if newest.header.kind != .checkpoint || newest.offset == base {
+            state.liveBytes = newest.record.liveBytes
+        }
         // 4. Where the log goes on.
         var log = LogWriter(
             behind: recovered,

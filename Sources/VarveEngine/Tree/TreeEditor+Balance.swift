@@ -15,6 +15,7 @@ extension TreeEditor {
         for depth in path.indices.reversed() {
             let (node, index) = (path[depth].node, path[depth].index)
             guard isTooHeavy(node) else { return }
+            node.unfold()
             let cut = cut(of: node, changed: index)
             let separator =
                 node.isLeaf

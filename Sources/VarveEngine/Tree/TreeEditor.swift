@@ -100,7 +100,7 @@ final class TreeEditor {
             addRows(1, along: path)
         }
         path[path.count - 1].index = index
-        if leaf.weight <= splitWeight {
+        if isLight(leaf) {
             if isLast(path) { tail = path }
         } else {
             try split(along: &path)
@@ -133,7 +133,7 @@ final class TreeEditor {
         if isChanged {
             leaf.setValue(value, at: index)
             path[path.count - 1].index = index
-            if leaf.weight > splitWeight {
+            if !isLight(leaf) {
                 try split(along: &path)
                 return true
             }
@@ -286,12 +286,12 @@ final class TreeEditor {
                 last = index
             }
             next += 1
-        } while next < sorted.count && leaf.weight <= splitWeight
+        } while next < sorted.count && isLight(leaf)
         addRows(added, along: path)
         // A split after the last entry is for those that go on there.
         let goesOn = fence == nil && next < sorted.count
         path[path.count - 1].index = goesOn ? last : min(last, max(leaf.count - 2, 0))
-        if leaf.weight > splitWeight {
+        if !isLight(leaf) {
             try split(along: &path)
         } else if removesAny || leaf.count == 0 {
             try rebalance(path)
@@ -373,7 +373,7 @@ final class TreeEditor {
         let node: TreeNode
         if let existing = try tree.rootNode() {
             if existing.stamp == stamp { return existing }
-            node = copy(existing)
+            node = copy(existing, at: root.address)
         } else {
             node = TreeNode(stamp: stamp, level: 0)
             countChanged(1)
@@ -397,7 +397,7 @@ final class TreeEditor {
         if !path.isEmpty, existing.stamp == TreeNode.cleanStamp {
             try requireInside(existing, path)
         }
-        let node = copy(existing)
+        let node = copy(existing, at: parent.child(index).address)
         parent.setChild(node, at: index)
         return node
     }
@@ -409,7 +409,16 @@ final class TreeEditor {
     /// a level with every few splits.
     static let childrenMin = 16
 
+    /// Whether a leaf need not be split. A compaction fills leaves by the bytes of their pages, and
+    /// such a leaf weighs more here, with its slots: splitting it because one row of it changes
+    /// would write two leaves for one, in each of them.
+    func isLight(_ leaf: TreeNode) -> Bool {
+        if leaf.weight <= splitWeight { return true }
+        return leaf.isFilled && leaf.pageBytes <= splitWeight / 8 * 9
+    }
+
     func isTooHeavy(_ node: TreeNode) -> Bool {
+        if node.isLeaf, isLight(node) { return false }
         // Two children with a long key between them stay together: a tree of inner nodes with one
         // child each would grow by a level with every split below.
         if node.weight > splitWeight { return node.count > (node.isLeaf ? 1 : 3) }
@@ -421,9 +430,17 @@ final class TreeEditor {
         allChanged.count += count
     }
 
-    private func copy(_ node: TreeNode) -> TreeNode {
+    /// - Parameter address: the page of a node that is in the file.
+    private func copy(_ node: TreeNode, at address: PageAddress?) -> TreeNode {
         countChanged(1)
-        return TreeNode(copying: node, stamp: stamp, slack: min(weightMax(node) / 8, 1024))
+        let slack = min(weightMax(node) / 8, 1024)
+        let copy =
+            node.isWorthEditing
+            ? TreeNode(editing: node, at: address, stamp: stamp, slack: slack)
+            : TreeNode(copying: node, stamp: stamp, slack: slack)
+        // Leaves that were changed here never weigh so much.
+        copy.isFilled = node.isLeaf && node.weight > splitWeight
+        return copy
     }
 
     private func addRows(_ count: Int, along path: ContiguousArray<Step>) {

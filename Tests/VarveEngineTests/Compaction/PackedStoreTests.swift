@@ -39,23 +39,26 @@ import VarveTesting
     /// Pages of rows by layout, and places of the symbol tables of the newest checkpoint.
     static func layouts(
         _ directory: any StoreDirectory
-    ) throws -> (packed: Int, plain: Int, symbols: [PageAddress]) {
+    ) throws -> (packed: Int, plain: Int, edited: Int, symbols: [PageAddress]) {
         let observer = try LogObserver.open(.directory(directory, name: "test"))
-        var found: (packed: Int, plain: Int, symbols: [PageAddress]) = (0, 0, [])
+        var found: (packed: Int, plain: Int, edited: Int, symbols: [PageAddress]) = (0, 0, 0, [])
         for root in observer.tail?.roots ?? [] where root.tree == TestDelegate.rows {
             var places: [PageAddress] = []
             try observer.audit(root) { page, error in
                 #expect(error == nil, "\(error?.message ?? "")")
                 if page.isSymbols {
                     found.symbols.append(page.address)
-                } else if page.level == 0 {
+                } else if page.level == 0, !page.isBasis {
                     places.append(page.address)
                 }
                 return true
             }
             for place in places {
-                let layout = try observer.frame(at: place.offset)?.page?.layout
-                if layout == PageHeader.packedLayout { found.packed += 1 } else { found.plain += 1 }
+                switch try observer.frame(at: place.offset)?.page?.layout {
+                case PageHeader.packedLayout: found.packed += 1
+                case PageHeader.editedLayout: found.edited += 1
+                default: found.plain += 1
+                }
             }
         }
         return found
@@ -72,7 +75,7 @@ import VarveTesting
         engine = try Self.open(directory)
         let packedSize = try engine.compact().bytesAfter
         let header = try LogObserver.open(.directory(directory, name: "test")).header
-        #expect(header.readerNeeds == FileHeader.packedVersion)
+        #expect(header.readerNeeds == FileHeader.editedVersion)
         let layouts = try Self.layouts(directory)
         #expect(layouts.packed > 10 && layouts.plain == 0)
         #expect(layouts.symbols.count == 2)
@@ -190,7 +193,7 @@ import VarveTesting
             if round % 3 == 0 { try engine.checkpoint() }
             if round == 5 {
                 let mixed = try Self.layouts(directory)
-                #expect(mixed.packed > 0 && mixed.plain > 0)
+                #expect(mixed.packed > 0 && mixed.edited > 0)
                 try engine.close()
                 engine = try Self.open(directory)
             }

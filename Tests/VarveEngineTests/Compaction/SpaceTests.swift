@@ -16,6 +16,7 @@ import VarveTesting
         var bytes: UInt64 = 0
         func visit(_ node: TreeNode, _ tree: Tree) throws {
             if node.isLeaf {
+                bytes += node.basis?.address?.frameLength ?? 0
                 for index in 0..<node.count where tree.id == .largeValues || tree.id == .blobs {
                     if tree.id == .blobs {
                         let entry = try BlobEntry(decoding: node.value(index))
@@ -72,6 +73,55 @@ import VarveTesting
         let state = engine.snapshot().state
         #expect(try Self.counted(state) == state.liveBytes)
         #expect(engine.statistics.liveBytes == state.liveBytes)
+    }
+
+    /// Leaves that change packed ones need those, too.
+    @Test(arguments: [UInt64(125), 126, 127])
+    func packedLeavesThatAreChangedAreAlive(seed: UInt64) throws {
+        let directory = MemoryDirectory()
+        var engine = try PackedStoreTests.open(directory)
+        try PackedStoreTests.fill(engine)
+        _ = try engine.compact()
+        var random = SeededRandom(seed: seed)
+        var edited = 0
+        // Symbol tables and what keeps them apart: alive as long as the file.
+        let compacted = engine.snapshot().state
+        let tables = compacted.liveBytes - (try Self.counted(compacted))
+        for step in 0..<40 {
+            let live = try engine.contents().keys.sorted()
+            _ = try engine.write { transaction in
+                for object in Set((0..<10).compactMap { _ in live.randomElement(using: &random) }) {
+                    if Int.random(in: 0..<3, using: &random) == 0 {
+                        try transaction.delete(TestDelegate.entity, ObjectID(object))
+                    } else {
+                        try transaction.update(
+                            TestDelegate.entity,
+                            ObjectID(object),
+                            patch: patch(Int64(step), "step \(step)")
+                        )
+                    }
+                }
+            }
+            if step % 3 == 0 { try engine.checkpoint() }
+            if step % 11 == 5 {
+                // A settle writes pages again.
+                let other = try PackedStoreTests.open(try directory.copyWithBlobs())
+                try other.checkpoint()
+                let state = other.snapshot().state
+                let live = try Self.counted(state) + tables
+                #expect(live == state.liveBytes, "settle, step \(step)")
+            }
+            if step % 7 == 6 { engine.trimMemory() }
+            if step % 13 == 12 {
+                try engine.close()
+                engine = try PackedStoreTests.open(directory)
+            }
+            let state = engine.snapshot().state
+            if state.isDirty { continue }
+            #expect(try Self.counted(state) + tables == state.liveBytes, "step \(step)")
+            edited = max(edited, try PackedStoreTests.layouts(directory).edited)
+        }
+        #expect(edited > 5)
     }
 
     @Test func aCompactedFileIsAllAlive() throws {

@@ -64,6 +64,7 @@ internal import VarveIO
 
     let log: LogReader
     let budget: NodeBudget
+    let writesEdits: Bool
     private let counters: EngineCounters
     let epochs: ReaderEpochs
     /// Address of the table that readers use.
@@ -75,8 +76,15 @@ internal import VarveIO
     /// never again would stay.
     private static let passedPerKept = 16
 
-    init(log: LogReader, budget: NodeBudget, counters: EngineCounters) {
+    /// - Parameter writesEdits: whether the file may have leaves that are packed ones with changes.
+    init(
+        log: LogReader,
+        budget: NodeBudget,
+        counters: EngineCounters,
+        writesEdits: Bool = false
+    ) {
         self.log = log
+        self.writesEdits = writesEdits
         self.budget = budget
         epochs = budget.readers
         self.counters = counters
@@ -425,6 +433,21 @@ internal import VarveIO
             waiting == limbo.bytes && waiting <= budget.limboBytes,
             "bytes out of the table are counted"
         )
+    }
+
+    /// Stored bytes of the packed leaf that a leaf in the file changes; 0: it changes none.
+    ///
+    /// - Throws: `damaged`, `ioFailed` where the leaf is not in memory.
+    /// - Complexity: O(1); reads a few bytes, or the page of a leaf that changes another, where the
+    ///   leaf is not in memory.
+    func basisBytes(of address: PageAddress, tree: TreeID) throws(EngineError) -> UInt64 {
+        if !writesEdits { return 0 }
+        let known = try operation { () throws(EngineError) -> UInt64? in
+            guard let node = unsafe find(address.offset.rawValue) else { return nil }
+            return unsafe node._withUnsafeGuaranteedRef { $0.basis?.address?.frameLength ?? 0 }
+        }
+        if let known { return known }
+        return try log.basisBytes(of: address, tree: tree)
     }
 
     private func decode(

@@ -10,6 +10,9 @@
 // - Slots are strictly ascending by key (memcmp, shorter first).
 // - A packed leaf (layout 1) has slots of 8 bytes: the key alone, which is an object ID. Its rows
 //   stay in their page's bytes, and one that is read is unpacked for whoever reads it.
+// - An edited leaf is a packed one of which some rows were changed: slots of 24 bytes, all keys of
+//   8. A slot whose value length is `packedValue` names a row of the packed leaf; its value offset
+//   is the row's index there. Such rows keep their order.
 // - An inner node has one child per slot. Slot i's key is a lower bound of child i's keys and an
 //   upper bound (exclusive) of child i-1's; slot 0's key is empty.
 
@@ -66,8 +69,12 @@ internal import VarveFormat
     var level: Int
     /// Bytes from slot to slot.
     var stride = TreeNode.slotSize
-    /// The rows of a packed leaf; nil where slots name values.
+    /// The rows of a packed leaf, or those that an edited one still has; nil where all slots name
+    /// values.
     var packed: UnsafePointer<PackedLeaf>?
+
+    /// Value length of a slot whose row is still packed.
+    static let packedValue = UInt32.max
 
     // MARK: Slots. Callers check `index` against `count`; everything inside a slot is our own.
 
@@ -78,14 +85,24 @@ internal import VarveFormat
         if unsafe packed != nil { return TreeNode.slotKeyMax }
         return Int(unsafe base.load(fromByteOffset: index &* 24 &+ 12, as: UInt32.self))
     }
-    /// Not of a packed leaf, as `valueBytes`.
+    /// The row's index in `packed`; nil where the slot names a value.
+    @inline(__always) func packedRow(_ index: Int) -> Int? {
+        if unsafe packed == nil { return nil }
+        if unsafe stride == TreeNode.slotKeyMax { return index }
+        let slot = unsafe base + index &* 24
+        guard unsafe slot.load(fromByteOffset: 20, as: UInt32.self) == Self.packedValue else {
+            return nil
+        }
+        return Int(unsafe slot.load(fromByteOffset: 16, as: UInt32.self))
+    }
+    /// Not of a row that is packed, as `valueBytes`.
     @inline(__always) func valueLength(_ index: Int) -> Int {
-        precondition(unsafe packed == nil, "rows of a packed leaf are unpacked, one by one")
+        precondition(unsafe packedRow(index) == nil, "packed rows are unpacked, one by one")
         return Int(unsafe base.load(fromByteOffset: index &* 24 &+ 20, as: UInt32.self))
     }
     @inline(__always) func keyBytes(_ index: Int) -> UnsafeRawBufferPointer {
         if unsafe packed != nil {
-            let key = unsafe base + index &* TreeNode.slotKeyMax
+            let key = unsafe base + index &* stride
             return unsafe UnsafeRawBufferPointer(start: key, count: TreeNode.slotKeyMax)
         }
         let length = unsafe keyLength(index)
@@ -228,7 +245,9 @@ internal import VarveFormat
     ) throws(EngineError) -> R? {
         if let packed = unsafe packed {
             precondition(unsafe index >= 0 && index < count, "an entry of the node")
-            return unsafe try Self.withRow(index, of: packed, body)
+            if let place = unsafe packedRow(index) {
+                return unsafe try Self.withRow(place, of: packed, body)
+            }
         }
         guard let (version, bytes) = unsafe row(index) else { return nil }
         return unsafe try body(version, bytes)
@@ -268,15 +287,15 @@ internal import VarveFormat
 
     /// An entry's value, copied. A row that cannot be unpacked is an empty value, which no row is.
     func value(_ index: Int) -> [UInt8] {
-        guard unsafe packed != nil else { return unsafe [UInt8](valueBytes(index)) }
+        guard unsafe packedRow(index) != nil else { return unsafe [UInt8](valueBytes(index)) }
         guard let row = unsafe storedRow(index) else { return [] }
         return EngineKeys.rowValue(row.version, row.bytes)
     }
 
-    /// Whether each entry has a value; not of a packed leaf.
+    /// Whether each entry has a value; not of a leaf with packed rows.
     var hasValues: Bool { unsafe (0..<count).allSatisfy { unsafe valueLength($0) > 0 } }
 
-    /// A row entry of a leaf that is not packed: the commit that wrote the row (LEB128 in front)
+    /// A row entry that is not packed: the commit that wrote the row (LEB128 in front)
     /// and the row's bytes. Nil when the entry is not a row.
     @inline(__always)
     private func row(_ index: Int) -> (version: CommitNumber, bytes: UnsafeRawBufferPointer)? {

@@ -22,11 +22,10 @@ enum PageCoding {
         return node
     }
 
-    /// Whether a verified page is a packed leaf, as its front says.
-    static func isPacked(_ frame: FrameBytes) -> Bool {
-        frame.payload.count >= PageHeader.length
-            && frame.bytes[frame.payload.lowerBound + PageHeader.layoutOffset]
-                == PageHeader.packedLayout
+    /// The layout of a verified page, as its front says.
+    static func layout(of frame: FrameBytes) -> UInt8 {
+        guard frame.payload.count >= PageHeader.length else { return PageHeader.rowLayout }
+        return frame.bytes[frame.payload.lowerBound + PageHeader.layoutOffset]
     }
 
     /// The node of a verified page that is a packed leaf, with the tables that it names.
@@ -39,6 +38,29 @@ enum PageCoding {
         let node = try TreeNode.packed(frame, header: header, symbols)
         if Invariants.areChecked { node.check() }
         return node
+    }
+
+    /// What a verified page of layout 2 says.
+    static func editedLeaf(
+        _ frame: FrameBytes,
+        tree: TreeID
+    ) throws(FormatError) -> (leaf: EditedLeaf, bytes: [UInt8], count: Int) {
+        let place = FormatPlace("page", frame.offset)
+        let header = try header(frame, tree: tree, level: 0)
+        let (bytes, range) = try Frame.body(
+            of: frame.bytes,
+            payload: frame.payload,
+            header: frame.header,
+            frontLength: PageHeader.length,
+            place: place
+        )
+        let leaf = try EditedLeaf(
+            decoding: bytes,
+            range: range,
+            count: Int(header.count),
+            offset: frame.offset
+        )
+        return (leaf, bytes, Int(header.count))
     }
 
     /// Where the symbol tables of a packed leaf are; they lie below it in the file.
@@ -166,7 +188,40 @@ enum PageCoding {
         }
     }
 
-    /// Front and body of a node's page. Every child of an inner node must have its address.
+    /// A node's page. Every child of an inner node must have its address.
+    ///
+    /// - Parameter edits: whether a leaf may be written as a packed one with changes.
+    static func frame(
+        of node: TreeNode,
+        tree: TreeID,
+        commit: CommitNumber,
+        seed: UInt64,
+        edits: Bool
+    ) -> Frame.Prepared {
+        let (front, body): ([UInt8], [UInt8])
+        if edits, let basis = node.writableBasis {
+            if Invariants.areChecked { node.check() }
+            let header = PageHeader(
+                tree: tree,
+                level: 0,
+                layout: PageHeader.editedLayout,
+                count: UInt16(node.count),
+                commit: commit
+            )
+            (front, body) = (header.encoded(), node.editedBody(basis))
+        } else {
+            (front, body) = payload(of: node, tree: tree, commit: commit)
+        }
+        return Frame.prepare(
+            .page,
+            front: front,
+            body: body,
+            compresses: node.isLeaf,
+            seed: seed
+        )
+    }
+
+    /// Front and body of a node's page in layout 0.
     static func payload(
         of node: TreeNode,
         tree: TreeID,

@@ -15,16 +15,58 @@ extension LogReader {
     ///
     /// - Throws: `damaged`; `ioFailed` while symbol tables are read.
     func node(_ frame: FrameBytes, tree: TreeID, level: Int) throws(EngineError) -> TreeNode {
+        let layout = level == 0 ? PageCoding.layout(of: frame) : PageHeader.rowLayout
+        if layout == PageHeader.packedLayout { return try packedLeaf(frame, tree: tree) }
+        if layout == PageHeader.editedLayout { return try editedLeaf(frame, tree: tree) }
         do throws(FormatError) {
-            guard level == 0, PageCoding.isPacked(frame) else {
-                return try PageCoding.node(frame, tree: tree, level: level)
-            }
+            return try PageCoding.node(frame, tree: tree, level: level)
         } catch {
             throw .damaged(error, place: frame.offset)
         }
+    }
+
+    private func packedLeaf(
+        _ frame: FrameBytes,
+        tree: TreeID
+    ) throws(EngineError) -> TreeNode {
         let set = try symbolSet(of: frame)
         do throws(FormatError) {
             return try PageCoding.packedLeaf(frame, tree: tree, set)
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+    }
+
+    /// Two pages are read: the leaf's, and the one that it changes.
+    private func editedLeaf(
+        _ frame: FrameBytes,
+        tree: TreeID
+    ) throws(EngineError) -> TreeNode {
+        let (changes, bytes, count): (EditedLeaf, [UInt8], Int)
+        do throws(FormatError) {
+            (changes, bytes, count) = try PageCoding.editedLeaf(frame, tree: tree)
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
+        let below = try self.frame(changes.basis, kind: .page)
+        guard PageCoding.layout(of: below) == PageHeader.packedLayout else {
+            throw .damaged(
+                "page \(frame.offset.frameName) changes \(below.offset.frameName), which is no "
+                    + "packed leaf",
+                place: frame.offset
+            )
+        }
+        let leaf = try packedLeaf(below, tree: tree)
+        do throws(FormatError) {
+            let node = try TreeNode.edited(
+                changes,
+                bytes,
+                count: count,
+                LeafBasis(leaf: leaf, address: changes.basis),
+                FormatPlace("page", frame.offset)
+            )
+            if Invariants.areChecked { node.check() }
+            return node
         } catch {
             throw .damaged(error, place: frame.offset)
         }
@@ -39,13 +81,39 @@ extension LogReader {
         level: Int
     ) throws(EngineError) -> (node: TreeNode, symbols: [PageAddress]) {
         let node = try node(frame, tree: tree, level: level)
-        guard node.isPacked else { return (node, []) }
+        guard node.hasPackedRows else { return (node, []) }
+        if let basis = node.basis?.address {
+            do throws(FormatError) {
+                // Its own rows are looked at by whoever reads them.
+                _ = try node.wholeUnpacked(FormatPlace("page", frame.offset))
+            } catch {
+                throw .damaged(error, place: frame.offset)
+            }
+            let below = try self.frame(basis, kind: .page)
+            return (node, try checkedNode(below, tree: tree, level: 0).symbols)
+        }
         do throws(FormatError) {
             try node.checkRows(FormatPlace("page", frame.offset))
         } catch {
             throw .damaged(error, place: frame.offset)
         }
         return (node, try symbolSetAddress(of: frame)?.copies ?? [])
+    }
+
+    /// Stored bytes of the packed leaf that a leaf changes; 0: it changes none.
+    func basisBytes(of address: PageAddress, tree: TreeID) throws(EngineError) -> UInt64 {
+        let layoutPlace = FrameHeader.length + PageHeader.layoutOffset
+        // Most leaves change none: their first bytes say so.
+        let front = try read(at: address.offset, count: layoutPlace + 1)
+        guard front.count > layoutPlace, front[layoutPlace] == PageHeader.editedLayout else {
+            return 0
+        }
+        let frame = try frame(address, kind: .page)
+        do throws(FormatError) {
+            return try PageCoding.editedLeaf(frame, tree: tree).leaf.basis.frameLength
+        } catch {
+            throw .damaged(error, place: frame.offset)
+        }
     }
 
     private func symbolSetAddress(of frame: FrameBytes) throws(EngineError) -> SymbolSetAddress? {

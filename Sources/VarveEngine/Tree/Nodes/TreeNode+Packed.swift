@@ -11,15 +11,15 @@ internal import VarveBase
 internal import VarveFormat
 
 extension TreeNode {
-    /// The same entries with slots and values: the node itself unless it is packed.
+    /// The same entries with slots and values: the node itself unless rows of it are packed.
     /// - Complexity: O(1), or O(bytes of its rows).
     var unpacked: TreeNode {
-        isPacked ? TreeNode(copying: self, stamp: Self.cleanStamp, slack: 0) : self
+        hasPackedRows ? TreeNode(copying: self, stamp: Self.cleanStamp, slack: 0) : self
     }
 
     /// As `unpacked`, but an error where a row is not there.
     func wholeUnpacked(_ place: FormatPlace) throws(FormatError) -> TreeNode {
-        guard isPacked else { return self }
+        guard hasPackedRows else { return self }
         let node = unpacked
         guard node.liveBytes == liveBytes, unsafe node.view.hasValues else {
             throw FormatError(
@@ -149,43 +149,75 @@ extension TreeNode {
         }
     }
 
-    /// Fills a block with slots from the front on and the rows of a packed leaf at the back.
+    /// Fills a block with slots from the front on, and behind them the rows of a packed or edited
+    /// leaf: those that are packed first, so that a leaf which says less of them than they are
+    /// takes no room from the others.
     ///
     /// - Returns: where the values begin, and how many bytes they have.
     static func unpack(
-        _ leaf: PackedLeaf,
+        _ node: TreeNode,
         into block: UnsafeMutableRawPointer,
         _ capacity: Int
     ) -> (heapStart: Int, live: Int) {
-        let heapStart = unsafe capacity - leaf.rawBytes
-        let most = unsafe leaf.rowBytesMax
+        let heapStart = capacity - node.liveBytes
         var at = heapStart
-        for index in unsafe 0..<leaf.count {
-            let version = unsafe leaf.version(index)
-            let front = ByteWriter.varintSize(version)
-            var size = 0
-            if at + front + most <= capacity {
-                // The block has a word more than its capacity: the room for unpacking.
-                size = unsafe leaf.unpackRow(index, into: block + at + front) ?? 0
-            } else if let row = unsafe copy(of: index, in: leaf), at + front + row.count <= capacity
-            {
-                size = row.count
-                unsafe row.withUnsafeBytes { row in
-                    unsafe UnsafeMutableRawBufferPointer(start: block + at + front, count: size)
-                        .copyMemory(from: row)
-                }
+        var valuesAt = unsafe heapStart + node.packedLive
+        let end = valuesAt
+        // Unpacking writes behind a row: into the word that a block has more than its capacity, but
+        // never into values.
+        let writable = unsafe node.live == 0 ? end : end - PackedLeaf.padding
+        var live = 0
+        for index in 0..<node.count {
+            var value = (start: at, count: 0)
+            if let row = unsafe node.view.packedRow(index), let leaf = unsafe node.view.packed {
+                value.count = unsafe unpack(row, of: leaf, into: block, at: at, end, writable)
+                at += value.count
+            } else {
+                let bytes = unsafe node.view.valueBytes(index)
+                value = (valuesAt, bytes.count)
+                unsafe UnsafeMutableRawBufferPointer(start: block + valuesAt, count: bytes.count)
+                    .copyMemory(from: bytes)
+                valuesAt += bytes.count
             }
-            let count = size == 0 ? 0 : front + size
-            if count > 0 { unsafe store(version, front, at: block + at) }
+            live += value.count
             unsafe setSlot(
                 block + index * slotSize,
-                head: leaf.object(index),
-                key: (at, slotKeyMax),
-                value: (at, count)
+                head: node.view.head(index),
+                key: (value.start, slotKeyMax),
+                value: value
             )
-            at += count
         }
-        return (heapStart, at - heapStart)
+        return (heapStart, live)
+    }
+
+    /// Writes the value of a packed row at a place of a block, if it ends before `end`.
+    ///
+    /// - Parameter writable: the longest row may be unpacked in place if it ends before.
+    /// - Returns: its bytes; 0 where the row cannot be unpacked.
+    private static func unpack(
+        _ row: Int,
+        of leaf: UnsafePointer<PackedLeaf>,
+        into block: UnsafeMutableRawPointer,
+        at: Int,
+        _ end: Int,
+        _ writable: Int
+    ) -> Int {
+        let version = unsafe leaf.pointee.version(row)
+        let front = ByteWriter.varintSize(version)
+        var size = 0
+        if unsafe at + front + leaf.pointee.rowBytesMax <= writable {
+            size = unsafe leaf.pointee.unpackRow(row, into: block + at + front) ?? 0
+        } else if let copy = unsafe copy(of: row, in: leaf.pointee), at + front + copy.count <= end
+        {
+            size = copy.count
+            unsafe copy.withUnsafeBytes { copy in
+                unsafe UnsafeMutableRawBufferPointer(start: block + at + front, count: size)
+                    .copyMemory(from: copy)
+            }
+        }
+        if size == 0 { return 0 }
+        unsafe store(version, front, at: block + at)
+        return front + size
     }
 
     /// A row, in memory of its own; nil where it cannot be unpacked.

@@ -77,7 +77,7 @@ extension TreeNode {
         check(index)
         return unsafe view.keyLength(index)
     }
-    /// Length of one value; not of a packed leaf.
+    /// Length of one value; not of a row that is packed.
     func valueCount(_ index: Int) -> Int {
         check(index)
         return unsafe view.valueLength(index)
@@ -169,7 +169,7 @@ extension TreeNode {
     }
     func withValue(_ index: Int, copies: Bool, _ body: (Span<UInt8>) -> Void) {
         check(index)
-        if copies || isPacked {
+        if copies || hasPackedRows {
             let value = value(index)
             body(value.span)
         } else {
@@ -208,11 +208,19 @@ extension TreeNode {
         _ many: NumbersBody?,
         _ body: (ObjectID, CommitNumber, Span<UInt8>, Bool) -> Bool
     ) -> VisitEnd {
-        if let packed = unsafe view.packed {
-            return unsafe scan.visit(packed, from: first, to: bound, many, body)
-        }
         var index = first
         while index != bound {
+            if let packed = unsafe view.packed, let row = unsafe view.packedRow(index) {
+                // As many as lie in the packed leaf one after another, in the same direction.
+                let rows = packedRun(from: index, to: bound, step)
+                let end = unsafe scan.visit(packed, from: row, to: row + rows * step, many, body)
+                switch end {
+                case .atBound: index += rows * step
+                case .enough(let last): return .enough(index + last - row)
+                case .damaged: return end
+                }
+                continue
+            }
             guard let object = trailingObjectID(index) else { return .damaged(isKey: true) }
             var goesOn = false
             let isRow = withRow(index, copies: copies) { version, row in
@@ -223,6 +231,19 @@ extension TreeNode {
             index += step
         }
         return .atBound
+    }
+    /// How many entries from `first` on, which is a packed row, are rows that lie one after another
+    /// in their packed leaf.
+    private func packedRun(from first: Int, to bound: Int, _ step: Int) -> Int {
+        if isPacked { return abs(bound - first) }
+        var (index, rows) = (first, 1)
+        while index + step != bound, let row = unsafe view.packedRow(index),
+            unsafe view.packedRow(index + step) == row + step
+        {
+            index += step
+            rows += 1
+        }
+        return rows
     }
     /// Length of what the first and the last key begin with in common.
     func commonPrefixCount() -> Int {
@@ -242,7 +263,7 @@ extension TreeNode {
             unsafe bytes.append(contentsOf: view.keyBytes(index)[prefix...])
         }
     }
-    /// Appends every value in order; not of a packed leaf.
+    /// Appends every value in order; not of a leaf with packed rows.
     func appendValues(to bytes: inout [UInt8]) {
         for index in 0..<count { unsafe bytes.append(contentsOf: view.valueBytes(index)) }
     }
@@ -263,7 +284,10 @@ extension TreeNode {
         var bytes = 0
         for index in 0..<count {
             let key = unsafe view.keyBytes(index)
-            let value = unsafe view.valueBytes(index)
+            let isPackedRow = unsafe view.packedRow(index) != nil
+            let value =
+                unsafe isPackedRow
+                ? UnsafeRawBufferPointer(start: nil, count: 0) : view.valueBytes(index)
             let isLong = key.count > Self.slotKeyMax
             precondition(
                 unsafe holds(value) && (!isLong || holds(key)),
@@ -279,7 +303,8 @@ extension TreeNode {
                 "keys of a node ascend"
             )
         }
-        precondition(bytes == liveBytes, "a node knows the bytes of its keys and values")
+        precondition(unsafe bytes == live, "a node knows the bytes of its keys and values")
+        if hasPackedRows { checkEdited() }
         precondition(children.count == (isLeaf ? 0 : count), "an entry of an inner node is a child")
         for child in children {
             precondition(child.node != nil || child.address != nil, "a child is somewhere")
@@ -296,6 +321,21 @@ extension TreeNode {
                 unsafe view.head(index - 1) < view.head(index),
                 "keys of a node ascend"
             )
+        }
+    }
+
+    private func checkEdited() {
+        precondition(isLeaf && basis?.leaf.isPacked == true, "an edited leaf keeps a packed one")
+        var last = -1
+        for index in 0..<count {
+            precondition(keyCount(index) == Self.slotKeyMax, "keys of an edited leaf are objects")
+            guard let row = unsafe view.packedRow(index) else { continue }
+            precondition(
+                unsafe row > last && row < view.packed?.pointee.count ?? 0
+                    && view.packed?.pointee.object(row) == view.head(index),
+                "rows that are still packed are those of their keys, in their order"
+            )
+            last = row
         }
     }
 

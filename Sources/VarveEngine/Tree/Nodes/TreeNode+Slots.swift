@@ -42,7 +42,7 @@ extension TreeNode {
     func shiftOffsets(by shift: Int) {
         if shift == 0 { return }
         for index in 0..<count {
-            for field in [8, 16] {
+            for field in unsafe words.packedRow(index) == nil ? [8, 16] : [] {
                 let place = index * Self.slotSize + field
                 let offset = unsafe words.base.load(fromByteOffset: place, as: UInt32.self)
                 unsafe words.base.storeBytes(

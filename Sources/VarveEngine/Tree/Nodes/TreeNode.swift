@@ -33,7 +33,7 @@ struct ChildPointer {
     static let slotKeyMax = 8
     static let cleanStamp: UInt64 = 0
 
-    /// Changed here and in TreeNode+Children.swift only.
+    // Changed here, in TreeNode+Children.swift and in TreeNode+Edited.swift only.
     @exclusivity(unchecked) var words: NodeView
     /// The place of a clean node that is or was in the node table; else 0.
     @exclusivity(unchecked) private var storedAt: UInt64 = 0
@@ -42,10 +42,17 @@ struct ChildPointer {
     private let used = Atomic<Bool>(false)
     /// The transaction that made this node, or `cleanStamp` for a node decoded from the file.
     let stamp: UInt64
-    @exclusivity(unchecked) private(set) var capacity: Int
-    @exclusivity(unchecked) private(set) var heapStart: Int
-    @exclusivity(unchecked) private var live = 0
+    @exclusivity(unchecked) var capacity: Int
+    @exclusivity(unchecked) var heapStart: Int
+    /// Bytes of keys and values in the block, without what removed entries left behind.
+    @exclusivity(unchecked) var live = 0
+    /// Bytes that the values of rows which are packed have once they are unpacked.
+    @exclusivity(unchecked) var packedLive = 0
+    /// What an edited leaf was made of.
+    @exclusivity(unchecked) var storedBasis: LeafBasis?
     @exclusivity(unchecked) var childCapacity = 0
+    /// Whether it was a leaf that a compaction filled.
+    @exclusivity(unchecked) var storedFilled = false
     /// What the texts of a packed leaf are decoded with; it stays while the leaf does.
     private let symbols: SymbolSet?
 
@@ -82,7 +89,6 @@ struct ChildPointer {
 
     /// A packed leaf around a block that begins with its keys. Block, and what `packed` points to,
     /// become the node's own.
-    /// - Parameter live: bytes of its values once they are unpacked.
     @unsafe init(
         packed: UnsafePointer<PackedLeaf>,
         _ symbols: SymbolSet?,
@@ -93,7 +99,7 @@ struct ChildPointer {
         self.symbols = symbols
         unsafe self.capacity = capacity
         unsafe heapStart = capacity
-        unsafe live = packed.pointee.rawBytes
+        unsafe packedLive = packed.pointee.rawBytes
         unsafe words = NodeView(
             base: block,
             children: nil,
@@ -110,24 +116,21 @@ struct ChildPointer {
     /// What removed entries left behind is copied along while it fits the slack: two moves of bytes
     /// instead of one per entry. A small commit is mostly such copies.
     ///
-    /// The copy of a packed leaf is unpacked.
+    /// The copy of a packed or edited leaf is unpacked.
     init(copying other: TreeNode, stamp: UInt64, slack: Int) {
         self.stamp = stamp
         symbols = nil
-        if let packed = unsafe other.words.packed {
-            let room = Self.roundedUp(
-                unsafe other.count * Self.slotSize + packed.pointee.rawBytes + slack
-            )
-            let block = unsafe Self.block(room)
+        if other.hasPackedRows {
+            let room = Self.roundedUp(other.count * Self.slotSize + other.liveBytes + slack)
             unsafe capacity = room
             unsafe words = NodeView(
-                base: block,
+                base: Self.block(room),
                 children: nil,
                 childCount: 0,
                 count: other.count,
                 level: 0
             )
-            unsafe (heapStart, live) = Self.unpack(packed.pointee, into: block, room)
+            unsafe (heapStart, live) = Self.unpack(other, into: words.base, room)
             return
         }
         let from = unsafe other.words
@@ -180,7 +183,7 @@ struct ChildPointer {
     }
 
     /// The least capacity from `bytes` on that leaves nothing of its block unused.
-    private static func roundedUp(_ bytes: Int) -> Int {
+    static func roundedUp(_ bytes: Int) -> Int {
         let word = MemoryLayout<UInt64>.size
         return NodeBlocks.rounded((bytes + word + 255) & ~255) - word
     }
@@ -199,19 +202,37 @@ struct ChildPointer {
     /// 0 for a leaf, the child's level plus 1 otherwise.
     @inline(__always) var level: Int { unsafe words.level }
     @inline(__always) var isLeaf: Bool { unsafe words.level == 0 }
-    /// Whether its rows are still as its page has them.
-    @inline(__always) var isPacked: Bool { unsafe words.packed != nil }
+    /// Whether all its rows are as its page has them.
+    @inline(__always) var isPacked: Bool { unsafe words.stride != Self.slotSize }
+    /// Whether rows are packed: of a packed leaf all, of an edited one some or none.
+    @inline(__always) var hasPackedRows: Bool { unsafe words.packed != nil }
     /// Where a clean node's page is, once the node table knows it; else 0.
     @inline(__always) var place: UInt64 { unsafe storedAt }
 
-    /// Bytes of live keys and values, slots not counted.
-    var liveBytes: Int { unsafe live }
+    var isFilled: Bool {
+        get { unsafe storedFilled }
+        set { unsafe storedFilled = newValue }
+    }
+    /// What an edited leaf was made of; nil for every other node.
+    var basis: LeafBasis? {
+        get { unsafe storedBasis }
+        set { unsafe storedBasis = newValue }
+    }
+    /// Bytes of live keys and values once all are unpacked, slots not counted.
+    var liveBytes: Int { unsafe live + packedLive }
+    /// About what a leaf's page has before it is compressed, in bytes.
+    var pageBytes: Int {
+        // Longer keys are among the live bytes.
+        let isShort = count > 0 && keyCount(0) <= Self.slotKeyMax
+        return liveBytes + count * ((isShort ? Self.slotKeyMax : 0) + Self.lengthBytes)
+    }
     /// What the node weighs against the split threshold, in bytes.
-    var weight: Int { unsafe live + words.count * Self.slotSize }
+    var weight: Int { unsafe liveBytes + words.count * Self.slotSize }
     /// Bytes of memory after the node.
     var footprint: Int {
         let block = NodeBlocks.rounded(unsafe capacity + MemoryLayout<UInt64>.size)
-        return unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 136
+        let own = unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 136
+        return own + (basis?.leaf.footprint ?? 0)
     }
     /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.
     var rows: UInt64 {
@@ -271,6 +292,7 @@ struct ChildPointer {
     ) {
         let count = self.count
         precondition(index >= 0 && index <= count)
+        if hasPackedRows, key.count != Self.slotKeyMax { unfold() }
         let keySize = key.count > Self.slotKeyMax ? key.count : 0
         let size = keySize + value.count
         makeRoom(size + Self.slotSize)
@@ -341,6 +363,10 @@ struct ChildPointer {
     /// Replaces the value of one entry.
     func setValue(_ value: [UInt8], at index: Int) {
         check(index)
+        if let row = unsafe words.packedRow(index) {
+            replacePacked(row, by: value, at: index)
+            return
+        }
         if unsafe words.valueLength(index) == value.count {
             let target = unsafe UnsafeMutableRawBufferPointer(mutating: words.valueBytes(index))
             unsafe value.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
@@ -361,8 +387,12 @@ struct ChildPointer {
     /// Takes one entry out.
     func remove(at index: Int) {
         check(index)
-        let keyLength = unsafe words.keyLength(index)
-        unsafe live -= (keyLength > Self.slotKeyMax ? keyLength : 0) + words.valueLength(index)
+        if let row = unsafe words.packedRow(index) {
+            forgetPacked(row)
+        } else {
+            let keyLength = unsafe words.keyLength(index)
+            unsafe live -= (keyLength > Self.slotKeyMax ? keyLength : 0) + words.valueLength(index)
+        }
         if index + 1 < count {
             unsafe (words.base + index * Self.slotSize).copyMemory(
                 from: words.base + (index + 1) * Self.slotSize,
@@ -433,7 +463,7 @@ struct ChildPointer {
     }
 
     /// Makes `size` bytes free between slots and the rest: packs the entries, or takes a new block.
-    private func makeRoom(_ size: Int) {
+    func makeRoom(_ size: Int) {
         let slotBytes = unsafe words.count * Self.slotSize
         if unsafe heapStart - slotBytes >= size { return }
         let needed = unsafe slotBytes + live + size
@@ -443,6 +473,11 @@ struct ChildPointer {
         let block = unsafe Self.block(newCapacity)
         var top = newCapacity
         for index in unsafe 0..<old.count {
+            if unsafe old.packedRow(index) != nil {
+                let place = index * Self.slotSize
+                unsafe (block + place).copyMemory(from: old.base + place, byteCount: Self.slotSize)
+                continue
+            }
             let key = unsafe old.keyBytes(index)
             let value = unsafe old.valueBytes(index)
             top -= value.count
