@@ -264,7 +264,7 @@ extension StoreObserver {
         for root in log.tail?.roots ?? [] where root.tree == entity.tree {
             _ = try engine { () throws(EngineError) in
                 try log.audit(root) { page, error in
-                    if error != nil, !page.isSymbols { holes.append(page) }
+                    if error != nil, !page.isSymbols, !page.isBasis { holes.append(page) }
                     return true
                 }
             }

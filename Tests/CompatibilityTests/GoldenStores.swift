@@ -24,7 +24,7 @@ struct GoldenStore: Sendable, CustomStringConvertible {
         GoldenStore(name: "compacted") { try Maker($0, seed: 3).makeCompacted() },
         GoldenStore(name: "unclean") { try Maker($0, seed: 4).makeUnclean() },
         GoldenStore(name: "backup") { try Maker($0, seed: 5).makeBackup() },
-        GoldenStore(name: "packed", version: 2) { try Maker($0, seed: 6).makePacked() },
+        GoldenStore(name: "packed", version: 3) { try Maker($0, seed: 6).makePacked() },
     ]
     static let all = first + logs
 }
@@ -381,7 +381,8 @@ private final class Maker {
     }
 
     /// Leaves of layout 1 with and without symbol tables, all types among their rows; leaves of
-    /// layout 0 that came after the compaction.
+    /// layout 2 that changed some of them after the compaction, twice. That of version 2 was made
+    /// in the same way: its later leaves have layout 0.
     func makePacked() throws {
         let store = try open {
             $0.packsAnyLeaf = true
@@ -420,6 +421,15 @@ private final class Maker {
         _ = try store.write(author: "after") { transaction in
             try transaction.delete(item.id, ObjectID(31))
             try put(store, transaction, "Item", 1900, number(0, 5))
+        }
+        try store.engine.checkpoint()
+        _ = try store.write(author: "and after") { transaction in
+            try transaction.delete(item.id, ObjectID(155))
+            try transaction.update(
+                item.id,
+                ObjectID(345),
+                try values(store, "Item", [("int32", .int(7))])
+            )
         }
         try store.engine.checkpoint()
         try store.close()

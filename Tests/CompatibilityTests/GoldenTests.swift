@@ -75,7 +75,8 @@ private func problems(_ place: URL) throws -> [String] {
     @Test func thereAreStores() throws {
         #expect(try KeptStore.all().filter { "\($0)".hasPrefix("1/") }.count == 10)
         #expect(try KeptStore.all().filter { "\($0)".hasPrefix("2/") }.count == 1)
-        for (version, bytesMax) in [("1/", 300_000), ("2/", 150_000)] {
+        #expect(try KeptStore.all().filter { "\($0)".hasPrefix("3/") }.count == 1)
+        for (version, bytesMax) in [("1/", 300_000), ("2/", 150_000), ("3/", 150_000)] {
             var bytes = 0
             for store in try KeptStore.all() where "\(store)".hasPrefix(version) {
                 for path in try FileManager.default.subpathsOfDirectory(atPath: store.url.path) {
@@ -86,9 +87,9 @@ private func problems(_ place: URL) throws -> [String] {
         }
     }
 
-    @Test func thePackedStoreIsPacked() throws {
+    @Test(arguments: [2, 3]) func thePackedStoreIsPacked(version: Int) throws {
         let location = StoreLocation.file(
-            directory: folder.appending(path: "2/packed").path,
+            directory: folder.appending(path: "\(version)/packed").path,
             name: "store"
         )
         var (layouts, symbols): ([UInt8: Int], Int) = ([:], 0)
@@ -99,6 +100,7 @@ private func problems(_ place: URL) throws -> [String] {
             return true
         }
         #expect(layouts[0, default: 0] > 3 && layouts[1, default: 0] > 1, "\(layouts)")
+        #expect((layouts[2, default: 0] > 1) == (version == 3), "\(layouts)")
         // Two copies, and what keeps them apart.
         #expect(symbols == 3)
     }

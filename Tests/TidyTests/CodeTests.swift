@@ -40,6 +40,7 @@ import Testing
         // Nodes: plain memory, read without locks and reference counts.
         "Sources/VarveEngine/Tree/Nodes/TreeNode.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Children.swift",
+        "Sources/VarveEngine/Tree/Nodes/TreeNode+Edited.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Packed.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Reading.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Slots.swift",

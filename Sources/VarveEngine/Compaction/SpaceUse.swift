@@ -1,8 +1,8 @@
 // How many stored bytes a state needs, kept exact from checkpoint to checkpoint.
 //
 // Invariants
-// - Live bytes of a state are the frames of its pages, of pages that its leaves change, large values
-//   and small blobs.
+// - Live bytes of a state are the frames of its pages, of pages that its leaves change, of large
+//   values and small blobs.
 // - Only what two states do not share is looked at: the cost is that of the pages that changed.
 
 internal import VarveBase
@@ -140,7 +140,8 @@ enum SpaceUse {
         if subtree.level == 0 { walk.skip() } else { try walk.expand() }
         guard let address = subtree.pointer.address else { return 0 }
         let isRows = subtree.level == 0 && tree >= .firstFree
-        let basis = isRows ? try nodes.basisBytes(of: address, tree: tree) : 0
+        // A leaf that cannot be read is counted without.
+        let basis = isRows ? (try? nodes.basisBytes(of: address, tree: tree)) ?? 0 : 0
         return Int64(address.frameLength) + Int64(basis)
     }
 }

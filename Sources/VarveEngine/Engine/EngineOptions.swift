@@ -99,10 +99,10 @@ public struct EngineOptions: Sendable {
     /// Bytes of entries in a leaf that a compaction writes. Larger ones compress better and cost
     /// more per cold read: figures in docs/Performance.md.
     public var compactedLeafBytes = 8 << 10
-    /// Whether a compaction packs leaves of rows (layout 1, format version 2): smaller, and read
-    /// where they lie, without restoring a page (figures in docs/Choices.md, "Leaf layout 1"). Only
+    /// Whether a compaction packs leaves of rows (layouts 1 and 2, format version 3): smaller, and
+    /// read in place, without restoring a page (figures in docs/Choices.md, "Leaf layout 1"). Only
     /// those of the oldest commit that is kept: what later ones changed is written as savers write
-    /// it. Libraries before version 2 cannot open such a store; a compaction without this option
+    /// it. Libraries before version 3 cannot open such a store; a compaction without this option
     /// brings version 1 back. A store that is idle is compacted for it where that makes an eighth
     /// of the file free (`compactsAutomatically`, `retention` newest).
     public var packsLeaves = true

@@ -28,6 +28,14 @@ public struct AuditedPage: Sendable {
     public var isSymbols = false
     /// Whether it hangs in no parent, but is the packed leaf that the leaf before it changes.
     public var isBasis = false
+
+    /// What a leaf changes.
+    fileprivate func below(_ basis: PageAddress) -> AuditedPage {
+        var page = self
+        page.address = basis
+        page.isBasis = true
+        return page
+    }
 }
 
 extension LogObserver {
@@ -75,14 +83,16 @@ extension LogObserver {
             (node, symbols) = try checkedNode(page)
         } catch {
             guard error.code == .damaged else { throw error }
-            return visit(page, error)
+            guard visit(page, error) else { return false }
+            // The leaf is sound, what it changes is not.
+            guard let basis = try log.basis(of: page), basis.offset == error.place,
+                seen.insert(basis.offset).inserted
+            else { return true }
+            return visit(page.below(basis), error)
         }
         guard visit(page, nil) else { return false }
         if let basis = node.basis?.address {
             // It was read with the leaf.
-            var below = page
-            below.address = basis
-            below.isBasis = true
             guard seen.insert(basis.offset).inserted else {
                 let error = EngineError.damaged(
                     "page \(basis.offset.frameName) is changed by two leaves, or hangs in its tree",
@@ -90,7 +100,7 @@ extension LogObserver {
                 )
                 return visit(page, error)
             }
-            guard visit(below, nil) else { return false }
+            guard visit(page.below(basis), nil) else { return false }
         }
         for copy in symbols where seen.insert(copy.offset).inserted {
             guard try self.visit(symbols: copy, of: page, visit) else { return false }

@@ -19,6 +19,44 @@ public enum CommitContent: Sendable {
     case nothing
 }
 
+extension LogReader {
+    /// The rows that a leaf of layout 2 has itself; none of every other page, and of one that is
+    /// damaged or out of its place.
+    func ownRows(
+        of page: AuditedPage
+    ) throws(EngineError) -> [(key: [UInt8], value: [UInt8])] {
+        guard let (leaf, bytes) = try changes(of: page) else { return [] }
+        return zip(leaf.objects, leaf.values).compactMap { object, value in
+            let key = EngineKeys.object(ObjectID(object))
+            let isInside =
+                ByteReader.compare(key, page.low) >= 0
+                && page.high.map { ByteReader.compare(key, $0) < 0 } ?? true
+            return isInside ? (key, Array(bytes[value])) : nil
+        }
+    }
+
+    /// What a leaf of layout 2 changes; nil as with `ownRows`.
+    func basis(of page: AuditedPage) throws(EngineError) -> PageAddress? {
+        try changes(of: page)?.leaf.basis
+    }
+
+    private func changes(
+        of page: AuditedPage
+    ) throws(EngineError) -> (leaf: EditedLeaf, bytes: [UInt8])? {
+        guard page.level == 0 else { return nil }
+        let frame: FrameBytes
+        do throws(EngineError) { frame = try self.frame(page.address, kind: .page) } catch {
+            guard error.code == .damaged else { throw error }
+            return nil
+        }
+        guard PageCoding.layout(of: frame) == PageHeader.editedLayout,
+            let (leaf, bytes, count) = try? PageCoding.editedLeaf(frame, tree: page.tree),
+            UInt64(count) == page.rows
+        else { return nil }
+        return (leaf, bytes)
+    }
+}
+
 extension LogObserver {
     /// Visits the entries of a stored tree whose keys lie from `low` up to, not including, `high`,
     /// ascending by key, and in their places among them the pages that cannot be read.
@@ -56,6 +94,12 @@ extension LogObserver {
         } catch {
             guard error.code == .damaged else { throw error }
             try damaged(page, error)
+            // A leaf whose page is sound has its own rows, though what it changes is lost.
+            for (key, value) in try log.ownRows(of: page) {
+                if ByteReader.compare(key, low) < 0 { continue }
+                if let high, ByteReader.compare(key, high) >= 0 { return }
+                try entry(key, value)
+            }
             return
         }
         if node.isLeaf {

@@ -61,12 +61,13 @@ struct LogStart {
         }
         // 3. Its state: roots, then row changes.
         var state = try replay.state(of: recovered)
-        // A checkpoint that the state does not start from counts pages that it does not have.
-        let newest = recovered.newest
+        // Behind a checkpoint that the state does not start from, frames count pages that it does
+        // not have.
         let base = recovered.effectiveBase.offset
-        if newest.header.kind != .checkpoint || newest.offset == base {
-            state.liveBytes = newest.record.liveBytes
+        let isCounted = recovered.unproven.allSatisfy { frame in
+            frame.header.kind != .checkpoint || frame.offset <= base
         }
+        if isCounted { state.liveBytes = recovered.newest.record.liveBytes }
         // 4. Where the log goes on.
         var log = LogWriter(
             behind: recovered,

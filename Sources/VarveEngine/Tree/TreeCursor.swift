@@ -168,13 +168,14 @@ public struct TreeCursor {
         return before
     }
 
-    /// Stored bytes and rows of the page of the leaf; nil where there is none above it that says
-    /// so, or the leaf is not in the file.
+    /// Stored bytes and rows of the page of the leaf, with that which it changes; nil where there
+    /// is none above it that says so, or the leaf is not in the file.
     var leafPage: (bytes: Int, rows: Int)? {
         guard isOnEntry, let step = path.last,
             let address = step.node.child(step.index).address
         else { return nil }
-        return (Int(address.storedLength), current.count)
+        let basis = current.basis?.address?.storedLength ?? 0
+        return (Int(address.storedLength) + Int(basis), current.count)
     }
 
     /// Appends the object IDs at the ends of up to `limit` keys from here on (`isForward`) or from

@@ -3,8 +3,8 @@
 // Invariants
 // - A node is changed in place only when it carries the transaction's stamp; any other is copied.
 // - No node but an empty root leaf has no entry; no node weighs more than the split weight unless
-//   it has a single entry, or is an inner node of at most three; none of more than 16 children
-//   more than the weight for inner nodes.
+//   it has a single entry, is an inner node of at most three, or was a leaf that a compaction
+//   filled (`isLight`); none of more than 16 children more than the weight for inner nodes.
 // - An entry appended after the last one splits 100/0, so that ascending inserts fill their
 //   leaves.
 

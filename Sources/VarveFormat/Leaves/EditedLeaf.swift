@@ -10,6 +10,9 @@ public import VarveBase
 
 /// What a leaf of layout 2 says beside its basis.
 public struct EditedLeaf: Sendable {
+    /// The most bytes that rows of a basis have together: those of any leaf of layout 1.
+    static let keptBytesMax = 16 << 20
+
     /// Where the leaf of layout 1 is.
     public let basis: PageAddress
     /// Bytes that the values of those rows have which are still the basis's, once unpacked.
@@ -64,13 +67,18 @@ public struct EditedLeaf: Sendable {
     ) throws(FormatError) {
         var reader = ByteReader(bytes, range: range, place: FormatPlace("page", offset))
         basis = try PageAddress(from: &reader, below: offset)
-        keptBytes = try reader.count("kept bytes", limit: unsafe PackedLeaf.rawBytesLimit)
-        let goneCount = try reader.count("rows that are gone", limit: reader.remaining)
+        keptBytes = try reader.count("kept bytes", limit: Self.keptBytesMax)
+        // No leaf has more rows.
+        let rowsMax = Int(UInt16.max)
+        let goneCount = try reader.count(
+            "rows that are gone",
+            limit: min(rowsMax, reader.remaining)
+        )
         var gone: [Int] = []
         gone.reserveCapacity(goneCount)
         var next = 0
         for _ in 0..<goneCount {
-            next += try reader.count("row that is gone", limit: Int(UInt16.max))
+            next += try reader.count("row that is gone", limit: rowsMax - min(next, rowsMax))
             gone.append(next)
             next += 1
         }

@@ -177,7 +177,9 @@ extension StoreObserver {
                     report.bytes += page.address.frameLength
                     report.pages += 1
                     if let error {
-                        if !page.isSymbols { damaged[page.tree, default: []].append(page) }
+                        if !page.isSymbols, !page.isBasis {
+                            damaged[page.tree, default: []].append(page)
+                        }
                         damagedBytes += Self.pageBytes + page.low.count + (page.high?.count ?? 0)
                         if damagedBytes > memoryBytesMax {
                             report.isComplete = false

@@ -121,6 +121,17 @@ enum CodingTargets {
 
     private static func page(_ bytes: [UInt8]) throws(FormatError) {
         let header = try PageHeader(decoding: bytes, range: 0..<bytes.count, place: "page")
+        if header.layout == PageHeader.editedLayout {
+            let leaf = try EditedLeaf(
+                decoding: bytes,
+                range: PageHeader.length..<bytes.count,
+                count: Int(header.count),
+                offset: FileOffset(1 << 40)
+            )
+            guard leaf.objects.count == leaf.values.count, leaf.objects.count <= Int(header.count)
+            else { throw violation("edited leaf") }
+            return
+        }
         let body = try PageBody(
             decoding: bytes,
             range: PageHeader.length..<bytes.count,

@@ -168,6 +168,34 @@ import VarveTesting
         try PackedStoreTests.checkReads(engine.snapshot(), model)
     }
 
+    /// Values that were replaced leave nothing behind, however often that is.
+    @Test func aLeafThatIsChangedOftenStaysSmall() throws {
+        let directory = MemoryDirectory()
+        let engine = try Self.edited(directory)
+        let object = try #require(try engine.contents().keys.sorted().dropFirst(500).first)
+        for step in 0..<400 {
+            _ = try engine.write { transaction in
+                try transaction.update(
+                    TestDelegate.entity,
+                    ObjectID(object),
+                    patch: patch(Int64(step), String(repeating: "n", count: 100 + step % 37))
+                )
+            }
+            if step % 50 == 49 { try engine.checkpoint() }
+        }
+        let state = engine.snapshot().state
+        let tree = state.tree(TestDelegate.rows)
+        #expect(try Self.most(try #require(try tree.rootNode()), tree) < 16 << 10)
+    }
+
+    /// Bytes of the largest leaf, without what it changes.
+    private static func most(_ node: TreeNode, _ tree: Tree) throws -> Int {
+        if node.isLeaf { return node.footprint - (node.basis?.leaf.footprint ?? 0) }
+        return try node.children.indices.reduce(0) { bytes, index in
+            max(bytes, try most(try tree.child(of: node, at: index), tree))
+        }
+    }
+
     /// An edited leaf and the same entries without packed rows stay the same, whatever is done.
     @Test(arguments: 0..<12 as Range<UInt64>) func anEditedLeafIsWhatItsCopyIs(seed: UInt64) throws
     {
@@ -258,6 +286,9 @@ import VarveTesting
         try Self.edited(directory).close()
         let pairs = try Self.basis(of: directory)
         let (leaf, basis) = pairs[pairs.count / 2]
+        let log = try LogObserver.open(.directory(directory, name: "test")).log
+        let page = try log.frame(leaf, kind: .page)
+        let own = try PageCoding.editedLeaf(page, tree: TestDelegate.rows).leaf.objects
         let file = try directory.openFile("test.varve", mode: .readWrite)
         let place = FileOffset((ofBasis ? basis : leaf).offset.rawValue + 60)
         var bytes = try file.read(at: place, count: 1)
@@ -275,7 +306,19 @@ import VarveTesting
                 return true
             }
         }
-        #expect(damaged == [leaf.offset])
+        #expect(damaged == (ofBasis ? [leaf.offset, basis.offset] : [leaf.offset]))
+        // Of a leaf that is sound the rows that it has itself are left.
+        var left: Set<UInt64> = []
+        let root = try #require(observer.tail?.roots.first { $0.tree == TestDelegate.rows })
+        try observer.forEachEntry(
+            of: root,
+            from: [],
+            to: nil,
+            entry: { key, _ in left.insert(key.reduce(0) { $0 << 8 | UInt64($1) }) },
+            damaged: { page, _ in #expect(page.address == leaf) }
+        )
+        #expect(!own.isEmpty && left.count < 3_000)
+        #expect(own.allSatisfy { left.contains($0) } == ofBasis)
     }
 
     /// Changes that do not fit what they change.

@@ -78,8 +78,13 @@ import VarveTesting
         #expect(throws: FormatError.self) { try Self.read(twice, count: 2) }
         let back = Self.body(gone: [], objects: [8, 7], values: [[1], [1]])
         #expect(throws: FormatError.self) { try Self.read(back, count: 2) }
-        let large = unsafe Self.body(
-            keptBytes: PackedLeaf.rawBytesLimit + 1,
+        let far = Self.body(gone: [65_000, 66_000], objects: [], values: [])
+        #expect(throws: FormatError.self) { try Self.read(far, count: 2) }
+        let many = Self.body(gone: Array(0..<70_000), objects: [], values: [])
+        #expect(throws: FormatError.self) { try Self.read(many, count: 2) }
+        #expect(EditedLeaf.keptBytesMax == unsafe PackedLeaf.rawBytesLimit)
+        let large = Self.body(
+            keptBytes: EditedLeaf.keptBytesMax + 1,
             gone: [],
             objects: [],
             values: []

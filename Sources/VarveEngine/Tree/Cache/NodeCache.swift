@@ -443,7 +443,11 @@ internal import VarveIO
     func basisBytes(of address: PageAddress, tree: TreeID) throws(EngineError) -> UInt64 {
         if !writesEdits { return 0 }
         let known = try operation { () throws(EngineError) -> UInt64? in
-            guard let node = unsafe find(address.offset.rawValue) else { return nil }
+            // Not marked as used: nobody reads its rows.
+            let table = table.load(ordering: .sequentiallyConsistent)
+            guard let node = unsafe NodeTable.find(address.offset.rawValue, in: table) else {
+                return nil
+            }
             return unsafe node._withUnsafeGuaranteedRef { $0.basis?.address?.frameLength ?? 0 }
         }
         if let known { return known }

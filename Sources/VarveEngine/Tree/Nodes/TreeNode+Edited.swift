@@ -26,13 +26,25 @@ final class LeafBasis: Sendable {
 }
 
 extension TreeNode {
+    /// What an edited leaf was made of; nil for every other node.
+    var basis: LeafBasis? {
+        get { unsafe storedBasis }
+        set { unsafe storedBasis = newValue }
+    }
+
+    /// Whether the copy of a leaf that a compaction filled is to be split later than others.
+    var isFilled: Bool {
+        get { unsafe storedFilled }
+        set { unsafe storedFilled = newValue }
+    }
+
     /// Where the basis of an edited leaf is, if the leaf is to be written as its changes: while
     /// they are at most a fifth of its bytes, and it has at least half of what the basis has.
     var writableBasis: PageAddress? {
         guard let basis, let address = basis.address else { return nil }
         let isSmall = unsafe 4 * live <= packedLive
         let isMost = unsafe 2 * packedLive >= basis.leaf.packedLive
-        return isSmall && isMost ? address : nil
+        return isSmall && isMost && count <= Int(UInt16.max) ? address : nil
     }
 
     /// Whether a copy that is to be changed should leave rows packed.
@@ -43,9 +55,17 @@ extension TreeNode {
     /// - Complexity: O(entries + bytes of rows that are not packed).
     ///
     /// - Parameter address: where the page of `other` is, if it is packed.
-    convenience init(editing other: TreeNode, at address: PageAddress?, stamp: UInt64, slack: Int) {
+    convenience init(
+        editing other: TreeNode,
+        at address: PageAddress?,
+        stamp: UInt64,
+        slack: Int
+    ) {
         precondition(other.hasPackedRows, "rows that can stay packed")
-        let heapBytes = unsafe other.isPacked ? 0 : other.capacity - other.heapStart
+        // What removed values left behind is copied along while it fits the slack.
+        var heapBytes = unsafe other.isPacked ? 0 : other.capacity - other.heapStart
+        let isTidied = unsafe heapBytes - other.live > slack
+        if isTidied { unsafe heapBytes = other.live }
         let slotBytes = other.count * Self.slotSize
         self.init(
             stamp: stamp,
@@ -67,18 +87,41 @@ extension TreeNode {
             basis = other.basis
             // Room for both was asked for: slots at the front, the rest at the back.
             unsafe words.base.copyMemory(from: from.base, byteCount: slotBytes)
-            unsafe heapStart = capacity - heapBytes
-            unsafe (words.base + heapStart).copyMemory(
-                from: from.base + other.heapStart,
-                byteCount: heapBytes
-            )
+            if !isTidied {
+                unsafe heapStart = capacity - heapBytes
+                unsafe (words.base + heapStart).copyMemory(
+                    from: from.base + other.heapStart,
+                    byteCount: heapBytes
+                )
+            }
         }
         unsafe words.packed = from.packed
         unsafe words.count = other.count
         unsafe live = other.live
         unsafe packedLive = other.packedLive
-        // What stands at the back keeps its distance from the block's end.
-        if !other.isPacked { unsafe shiftOffsets(by: capacity - other.capacity) }
+        if isTidied {
+            unsafe takeValues(of: from)
+        } else if !other.isPacked {
+            // What stands at the back keeps its distance from the block's end.
+            unsafe shiftOffsets(by: capacity - other.capacity)
+        }
+    }
+
+    /// Copies the values that an edited leaf has itself, for slots that name them there.
+    private func takeValues(of other: NodeView) {
+        for index in 0..<count where unsafe other.packedRow(index) == nil {
+            let value = unsafe other.valueBytes(index)
+            // As many bytes as all of them have were asked for.
+            unsafe heapStart -= value.count
+            unsafe UnsafeMutableRawBufferPointer(start: words.base + heapStart, count: value.count)
+                .copyMemory(from: value)
+            unsafe Self.setSlot(
+                words.base + index * Self.slotSize,
+                head: other.head(index),
+                key: (heapStart, Self.slotKeyMax),
+                value: (heapStart, value.count)
+            )
+        }
     }
 
     /// Bytes that the value of a packed row has once it is unpacked.

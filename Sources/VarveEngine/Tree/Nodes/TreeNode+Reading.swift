@@ -210,7 +210,10 @@ extension TreeNode {
     ) -> VisitEnd {
         var index = first
         while index != bound {
-            if let packed = unsafe view.packed, let row = unsafe view.packedRow(index) {
+            // A transaction's own leaf may change meanwhile.
+            if !copies || isPacked, let packed = unsafe view.packed,
+                let row = unsafe view.packedRow(index)
+            {
                 // As many as lie in the packed leaf one after another, in the same direction.
                 let rows = packedRun(from: index, to: bound, step)
                 let end = unsafe scan.visit(packed, from: row, to: row + rows * step, many, body)

@@ -209,15 +209,6 @@ struct ChildPointer {
     /// Where a clean node's page is, once the node table knows it; else 0.
     @inline(__always) var place: UInt64 { unsafe storedAt }
 
-    var isFilled: Bool {
-        get { unsafe storedFilled }
-        set { unsafe storedFilled = newValue }
-    }
-    /// What an edited leaf was made of; nil for every other node.
-    var basis: LeafBasis? {
-        get { unsafe storedBasis }
-        set { unsafe storedBasis = newValue }
-    }
     /// Bytes of live keys and values once all are unpacked, slots not counted.
     var liveBytes: Int { unsafe live + packedLive }
     /// About what a leaf's page has before it is compressed, in bytes.

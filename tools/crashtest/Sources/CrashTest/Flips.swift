@@ -117,6 +117,8 @@ extension SeedRun {
         // Texts enough to learn from.
         for _ in 0..<60 where work.model.items.count < 40 { try work.step() }
         _ = try work.store.compact()
+        // Leaves that are packed ones with changes.
+        for _ in 0..<5 { try work.step() }
         try work.store.close()
         var rest = Rest(
             name: "a store that was packed",
