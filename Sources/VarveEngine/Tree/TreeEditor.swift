@@ -126,12 +126,14 @@ final class TreeEditor {
         rowValue = []
         defer { rowValue = value }
         value.removeAll(keepingCapacity: true)
+        var known = 0
         let isChanged = try leaf.withRow(index) { row throws(EngineError) in
-            try make(row, &value)
+            known = row.count
+            return try make(row, &value)
         }
         guard let isChanged else { throw Tree.noVersion(id) }
         if isChanged {
-            leaf.setValue(value, at: index)
+            leaf.setValue(value, at: index, known: known)
             path[path.count - 1].index = index
             if !isLight(leaf) {
                 try split(along: &path)
@@ -162,10 +164,14 @@ final class TreeEditor {
             lastRow = path
             return nil
         }
-        let goes = try leaf.withRow(index) { row throws(EngineError) in try look(row) }
+        var known = 0
+        let goes = try leaf.withRow(index) { row throws(EngineError) in
+            known = row.count
+            return try look(row)
+        }
         guard let goes else { throw Tree.noVersion(id) }
         if goes {
-            leaf.remove(at: index)
+            leaf.remove(at: index, known: known)
             addRows(-1, along: path)
             if path.count > 1, leaf.count == 0 || leaf.weight < weightMax(leaf) / 4 {
                 try rebalance(path)

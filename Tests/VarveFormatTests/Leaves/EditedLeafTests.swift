@@ -82,7 +82,8 @@ import VarveTesting
         #expect(throws: FormatError.self) { try Self.read(far, count: 2) }
         let many = Self.body(gone: Array(0..<70_000), objects: [], values: [])
         #expect(throws: FormatError.self) { try Self.read(many, count: 2) }
-        #expect(EditedLeaf.keptBytesMax == unsafe PackedLeaf.rawBytesLimit)
+        let limit = unsafe PackedLeaf.rawBytesLimit
+        #expect(EditedLeaf.keptBytesMax == limit)
         let large = Self.body(
             keptBytes: EditedLeaf.keptBytesMax + 1,
             gone: [],

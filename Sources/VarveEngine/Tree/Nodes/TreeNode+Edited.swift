@@ -32,6 +32,12 @@ extension TreeNode {
         set { unsafe storedBasis = newValue }
     }
 
+    /// About what a leaf's page has before it is compressed, in bytes.
+    var pageBytes: Int {
+        // Longer keys are among the live bytes.
+        let isShort = count > 0 && keyCount(0) <= Self.slotKeyMax
+        return liveBytes + count * ((isShort ? Self.slotKeyMax : 0) + Self.lengthBytes)
+    }
     /// Whether the copy of a leaf that a compaction filled is to be split later than others.
     var isFilled: Bool {
         get { unsafe storedFilled }
@@ -137,14 +143,21 @@ extension TreeNode {
     }
 
     /// A row that was packed goes. A leaf from elsewhere may say less of its rows than they are.
-    func forgetPacked(_ row: Int) {
-        let bytes = packedBytes(row)
+    ///
+    /// - Parameter known: bytes of the row without its version, of a row that was just read.
+    func forgetPacked(_ row: Int, known: Int? = nil) {
+        var bytes = 0
+        if let known, let leaf = unsafe words.packed {
+            bytes = unsafe ByteWriter.varintSize(leaf.pointee.version(row)) + known
+        } else {
+            bytes = packedBytes(row)
+        }
         unsafe packedLive = max(0, packedLive - bytes)
     }
 
     /// Gives the entry of a packed row a value of its own.
-    func replacePacked(_ row: Int, by value: [UInt8], at index: Int) {
-        forgetPacked(row)
+    func replacePacked(_ row: Int, by value: [UInt8], at index: Int, known: Int? = nil) {
+        forgetPacked(row, known: known)
         makeRoom(value.count)
         let start = unsafe heapStart - value.count
         // `makeRoom` left as many bytes free in front of `heapStart`.

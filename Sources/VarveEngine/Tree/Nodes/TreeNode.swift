@@ -211,12 +211,6 @@ struct ChildPointer {
 
     /// Bytes of live keys and values once all are unpacked, slots not counted.
     var liveBytes: Int { unsafe live + packedLive }
-    /// About what a leaf's page has before it is compressed, in bytes.
-    var pageBytes: Int {
-        // Longer keys are among the live bytes.
-        let isShort = count > 0 && keyCount(0) <= Self.slotKeyMax
-        return liveBytes + count * ((isShort ? Self.slotKeyMax : 0) + Self.lengthBytes)
-    }
     /// What the node weighs against the split threshold, in bytes.
     var weight: Int { unsafe liveBytes + words.count * Self.slotSize }
     /// Bytes of memory after the node.
@@ -352,10 +346,12 @@ struct ChildPointer {
     }
 
     /// Replaces the value of one entry.
-    func setValue(_ value: [UInt8], at index: Int) {
+    ///
+    /// - Parameter known: bytes of the row that was there, without its version, if that is known.
+    func setValue(_ value: [UInt8], at index: Int, known: Int? = nil) {
         check(index)
         if let row = unsafe words.packedRow(index) {
-            replacePacked(row, by: value, at: index)
+            replacePacked(row, by: value, at: index, known: known)
             return
         }
         if unsafe words.valueLength(index) == value.count {
@@ -376,10 +372,12 @@ struct ChildPointer {
     }
 
     /// Takes one entry out.
-    func remove(at index: Int) {
+    ///
+    /// - Parameter known: as in `setValue`.
+    func remove(at index: Int, known: Int? = nil) {
         check(index)
         if let row = unsafe words.packedRow(index) {
-            forgetPacked(row)
+            forgetPacked(row, known: known)
         } else {
             let keyLength = unsafe words.keyLength(index)
             unsafe live -= (keyLength > Self.slotKeyMax ? keyLength : 0) + words.valueLength(index)
