@@ -159,7 +159,7 @@ import VarveTesting
         for flag in [UInt8(32), 64, 128] {
             #expect(throws: FormatError.self) { try header { $0[3] = flag } }
         }
-        for (level, layout) in [(0, 2), (1, 1), (1, 2), (0, 255)] as [(UInt8, UInt8)] {
+        for (level, layout) in [(0, 3), (1, 1), (1, 2), (0, 255)] as [(UInt8, UInt8)] {
             let page = PageHeader(
                 tree: TreeID(16),
                 level: level,
