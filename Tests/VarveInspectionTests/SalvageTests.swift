@@ -86,6 +86,65 @@ import VarveTesting
         }
     }
 
+    /// A leaf of changes whose basis is damaged has its own rows; the others come from the log.
+    @Test func `Each page of a packed store with changes is damaged in turn`() throws {
+        let sample = try Sample(books: 60)
+        let folder = sample.place.folder.path
+        var options = RecordOptions()
+        options.engine.packsAnyLeaf = true
+        options.engine.retention = .newest
+        let store = try RecordStore.openAsStored(
+            .file(directory: folder, name: "Library"),
+            options: options
+        )
+        _ = try store.compact()
+        for step in 0..<3 {
+            _ = try store.write { transaction in
+                let book = try #require(transaction.schema.entities.first { $0.name == "Book" })
+                let title = try #require(book.attributes.first { $0.name == "title" }).column
+                var books: [ObjectID] = []
+                var cursor = try store.snapshot().storage.cursor(book.tree)
+                var hasBook = try cursor.first()
+                while hasBook {
+                    books.append(try cursor.trailingObjectID())
+                    hasBook = try cursor.next()
+                }
+                for (place, object) in books.enumerated() where place % 29 == step + 7 {
+                    let value = ColumnValue(title, .text("title of step \(step)"))
+                    try transaction.update(book.id, object, [value])
+                }
+            }
+            if step < 2 { try store.engine.checkpoint() }
+        }
+        try store.close()
+        let model = try StoreModel(sample.observer())
+        let log = try LogObserver.open(.file(directory: folder, name: "Library"))
+        var (layouts, bases): (Set<UInt8>, Int) = ([], 0)
+        for root in log.tail?.roots ?? [] {
+            try log.audit(root) { page, _ in
+                if page.isBasis { bases += 1 }
+                return true
+            }
+        }
+        let pages = try sample.frames().filter { $0.kind == "PAGE" }
+        for frame in pages {
+            if let page = try log.frame(at: FileOffset(frame.place))?.page {
+                layouts.insert(page.layout)
+            }
+            try sample.flipped(at: frame.place + 60) {
+                let comment = Comment(rawValue: "\(frame.what) \(frame.place)")
+                do throws(InspectionError) {
+                    let (report, fixed) = try salvage(sample)
+                    try check(report, fixed, model, comment)
+                } catch {
+                    #expect(error.kind == .damaged, comment)
+                    #expect(frame.tree == "catalog", comment)
+                }
+            }
+        }
+        #expect(layouts == [0, 1, 2] && bases > 0)
+    }
+
     private func salvage(
         _ sample: Sample
     ) throws(InspectionError) -> (SalvageReport, StoreObserver) {

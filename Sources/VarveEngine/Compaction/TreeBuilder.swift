@@ -185,14 +185,7 @@ struct TreeBuilder {
         if let packed = packing?.frame(of: node, tree: tree, commit: commit, seed: seed) {
             return packed
         }
-        let (front, body) = PageCoding.payload(of: node, tree: tree, commit: commit)
-        return Frame.prepare(
-            .page,
-            front: front,
-            body: body,
-            compresses: node.isLeaf,
-            seed: seed
-        )
+        return PageCoding.frame(of: node, tree: tree, commit: commit, seed: seed, edits: false)
     }
 }
 

@@ -415,9 +415,9 @@ final class TreeEditor {
     /// a level with every few splits.
     static let childrenMin = 16
 
-    /// Whether a leaf need not be split. A compaction fills leaves by the bytes of their pages, and
-    /// such a leaf weighs more here, with its slots: splitting it because one row of it changes
-    /// would write two leaves for one, in each of them.
+    /// Whether a leaf need not be split. A compaction fills leaves by the bytes of their pages, so
+    /// with its slots such a leaf weighs more than the limit, and its first change would split it.
+    /// It may have an eighth more page bytes first.
     func isLight(_ leaf: TreeNode) -> Bool {
         if leaf.weight <= splitWeight { return true }
         return leaf.isFilled && leaf.pageBytes <= splitWeight / 8 * 9

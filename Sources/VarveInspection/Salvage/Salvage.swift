@@ -404,6 +404,10 @@ final class Salvage {
             report.add("an entry of \(entity.name) cannot be read: \(error)", to: \.notes)
             return
         }
+        // In a hole the newest that is there is told: a leaf's own rows, then older trees.
+        guard !damage.isHidden(entity.id, object) || damage.tellFirst(entity.id, object) else {
+            return
+        }
         if let story = stories.take(story: object, of: entity.id) {
             try tell(entity, object, story, on: row, isRebuilt: isRebuilt)
         } else {

@@ -115,6 +115,16 @@ struct SalvageDamage {
         hole(entity, object) != nil
     }
 
+    /// Notes that an object in a hole is told; false: it was before.
+    mutating func tellFirst(_ entity: EntityID, _ object: ObjectID) -> Bool {
+        told[entity, default: []].insert(object).inserted
+    }
+
+    /// Whether an object lies in a hole, and nothing is told of it yet.
+    func isOpen(_ entity: EntityID, _ object: ObjectID) -> Bool {
+        isHidden(entity, object) && told[entity]?.contains(object) != true
+    }
+
     var hasHoles: Bool { holes.values.contains { !$0.isEmpty } }
 
     mutating func lose(_ entity: EntityID, _ object: ObjectID, at place: Int?) {
@@ -137,7 +147,7 @@ struct SalvageDamage {
         if lost[entity]?[object] != nil || settled[entity]?.contains(object) == true {
             return true
         }
-        return isHidden(entity, object) && told[entity]?.contains(object) != true
+        return isOpen(entity, object)
     }
 
     func mayHaveLost(_ entity: EntityID) -> Bool {

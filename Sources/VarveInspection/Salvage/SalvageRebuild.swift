@@ -38,7 +38,7 @@ extension Salvage {
                 of: commit.record.number,
                 bytesMax: options.memoryBytesMax
             ) { entity, object in
-                damage.isHidden(entity, object)
+                damage.isOpen(entity, object)
             }
             guard stories.bytes <= options.memoryBytesMax else {
                 report.isComplete = false

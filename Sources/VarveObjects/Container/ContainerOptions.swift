@@ -64,7 +64,7 @@ public struct ContainerOptions: Sendable {
     public var compactsAutomatically: Bool
     /// Whether a compaction packs rows: their pages take 0.43 to 0.90 of what they take otherwise
     /// (docs/Choices.md, "Leaf layout 1"), more of them fit into `nodeCacheBytes`, and filters and
-    /// sums read columns. The store is of format version 2 then, which libraries before it cannot
+    /// sums read columns. The store is of format version 3 then, which libraries before it cannot
     /// open; a compaction without this option brings version 1 back. Rows that change later, and
     /// those of commits that `retention` keeps after the oldest, are not packed.
     ///

@@ -3,7 +3,8 @@
 // Invariants
 // - The block of a packed leaf is: its keys, 8 bytes each in the order of their bytes; a
 //   `PackedLeaf`; the page's body as it is in the file; the bytes that a reader may load behind it.
-// - Whoever changes a leaf changes a copy, and a copy is unpacked: a packed leaf never changes.
+// - A packed leaf never changes. Whoever changes rows changes a copy, whose other rows may stay
+//   packed (TreeNode+Edited.swift).
 // - A row that cannot be unpacked becomes an entry without a value, which no row is: whoever reads
 //   it hears that the store is damaged.
 
