@@ -31,6 +31,8 @@ public enum OmittableStep: Sendable {
     case keepPinnedBlobs
     /// Symbol tables are read from the second copy where the first one is damaged.
     case readTwin
+    /// A leaf that changes a packed one shows its own rows.
+    case readEdits
 }
 
 /// Sources of randomness and time, and named points where tests interleave threads.

@@ -29,6 +29,7 @@ struct LogReader: Sendable {
     /// False in tests that plant a bug, never else.
     let checksPayloads: Bool
     let checksBodies: Bool
+    let readsEdits: Bool
 
     init(
         file: any ReadOnlyFile,
@@ -40,6 +41,7 @@ struct LogReader: Sendable {
         symbols = SymbolSets(readsTwins: !environment.leavesOut(.readTwin))
         checksPayloads = !environment.leavesOut(.checkPayloadHash)
         checksBodies = !environment.leavesOut(.checkBodyHash)
+        readsEdits = !environment.leavesOut(.readEdits)
     }
 
     /// A reader that checks as another one, of the same bytes by another way.
@@ -49,6 +51,7 @@ struct LogReader: Sendable {
         symbols = reader.symbols
         checksPayloads = reader.checksPayloads
         checksBodies = reader.checksBodies
+        readsEdits = reader.readsEdits
     }
 
     /// The frame that `address` names, checked against it.

@@ -57,6 +57,7 @@ extension LogReader {
             )
         }
         let leaf = try packedLeaf(below, tree: tree)
+        if !readsEdits, leaf.count == count { return leaf }
         do throws(FormatError) {
             let node = try TreeNode.edited(
                 changes,

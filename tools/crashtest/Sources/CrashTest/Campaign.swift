@@ -33,6 +33,8 @@ struct CaseName: Equatable, CustomStringConvertible {
 
 /// What is done with a seed.
 enum Part: String, CaseIterable, Sendable {
+    /// Whole workloads of a sound disk.
+    case work
     /// Power cuts at every call.
     case images
     /// Calls and reads that go wrong.
@@ -156,6 +158,8 @@ struct SeedRun {
                 )
             }
             if orders.parts == [.flips] || tally.isOver { return }
+            if orders.parts.contains(.work) { runWork() }
+            if orders.parts.isDisjoint(with: [.errors, .images]) || tally.isOver { return }
             let recorded = try record()
             if orders.parts.contains(.errors) { try runErrors(recorded) }
             if orders.parts.contains(.images) { try runImages(recorded) }

@@ -49,6 +49,8 @@ enum PlantedBug: String, CaseIterable, Sendable {
     case pinnedBlobSwept = "pinned-blob-swept"
     /// Of symbol tables only the first copy is read.
     case symbolTwinUnread = "symbol-twin-unread"
+    /// A leaf that changes a packed one is read as the packed one.
+    case editsUnread = "edits-unread"
 
     /// The steps that the engine leaves out.
     var leftOut: OmittableStep? {
@@ -61,6 +63,7 @@ enum PlantedBug: String, CaseIterable, Sendable {
         case .liveBlobSwept: .keepNamedBlobs
         case .pinnedBlobSwept: .keepPinnedBlobs
         case .symbolTwinUnread: .readTwin
+        case .editsUnread: .readEdits
         default: nil
         }
     }
