@@ -52,6 +52,7 @@ import Testing
         "Sources/VarveEngine/Tree/Cache/NodeCache.swift",
         "Sources/VarveEngine/Tree/Cache/NodeCache+Scans.swift",
         "Sources/VarveEngine/Tree/Cache/ReaderEpochs.swift",
+        "Sources/VarveEngine/Tree/PagesAhead.swift",
         "Sources/VarveEngine/Tree/Tree.swift",
         "Sources/VarveEngine/Reading/TreeTable.swift",
         // Objects are found without being kept alive, and without a weak reference each.

@@ -138,6 +138,9 @@ extension Snapshot {
     ) throws(EngineError) -> [RowBlock] {
         let threads = engine.options.readingThreads
         let passes = objects.count >= NodeCache.passingMin.objects
+        if objects.count <= NodeCache.foreseenMax {
+            state.foresee(tree, objects, state.generation.nodes)
+        }
         if threads < 2 || objects.count < Self.parallelRowsMin {
             return [try RowBlock(state, tree, objects, from: 0, passes: passes, room)]
         }

@@ -241,6 +241,12 @@ extension StoreState {
         return unsafe try nodes.visit(root, object, reads: reads, body)
     }
 
+    /// Asks the system for the pages of a short list of rows. What fails here fails whoever reads.
+    func foresee(_ tree: TreeID, _ objects: [ObjectID], _ nodes: NodeCache) {
+        guard let root = unsafe trees.pointer(tree) else { return }
+        unsafe try? nodes.foresee(root, objects)
+    }
+
     /// Lends rows of a published state to `body`.
     func visit(
         _ tree: TreeID,

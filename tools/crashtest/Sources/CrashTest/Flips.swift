@@ -100,11 +100,12 @@ extension SeedRun {
         try work.store.close()
         let closed = rest("a store that was closed")
         disk.kill()
-        return [killed, closed, try packed(mix)]
+        return [killed, closed, try packed(mix), try packed(mix, changes: 5)]
     }
 
-    /// A store that a compaction packed.
-    private func packed(_ mix: Mix) throws -> Rest {
+    /// A store that a compaction packed. After some changes leaves are packed ones with changes, or
+    /// were written whole.
+    private func packed(_ mix: Mix, changes: Int = 0) throws -> Rest {
         var mix = mix
         mix.alwaysPacks = true
         mix.weights[.insert] = 4
@@ -117,9 +118,10 @@ extension SeedRun {
         // Texts enough to learn from.
         for _ in 0..<60 where work.model.items.count < 40 { try work.step() }
         _ = try work.store.compact()
+        for _ in 0..<changes { try work.step() }
         try work.store.close()
         var rest = Rest(
-            name: "a store that was packed",
+            name: changes == 0 ? "a store that was packed" : "a packed store with changes",
             state: disk.state.after(.everything(of: disk.state)),
             number: work.number,
             model: work.model,
@@ -134,7 +136,7 @@ extension SeedRun {
                 return true
             }
         }
-        if rest.symbols.isEmpty { throw Violation("nothing was packed") }
+        if changes == 0, rest.symbols.isEmpty { throw Violation("nothing was packed") }
         return rest
     }
 
