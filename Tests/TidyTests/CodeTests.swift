@@ -45,6 +45,7 @@ import Testing
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Reading.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Slots.swift",
         "Sources/VarveEngine/Tree/Nodes/NodeView.swift",
+        "Sources/VarveEngine/Tree/Nodes/InnerDecoding.swift",
         "Sources/VarveEngine/Tree/Nodes/LeafDecoding.swift",
         "Sources/VarveEngine/Tree/Nodes/LeafScan.swift",
         "Sources/VarveEngine/Tree/Cache/NodeTable.swift",

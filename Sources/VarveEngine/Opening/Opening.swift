@@ -78,7 +78,15 @@ extension Engine {
             let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
             // 5. The newest commit, and the state it stands for.
             let place = Place(names: names, store: name, isNew: isNew)
-            return try open(file, header, place, access, options, delegate)
+            let mayLoseName = !isReadOnly && !isNew && header.generation > 1
+            return try open(
+                mayLoseName && header.provesItsName ? NameSyncedFile(file, names) : file,
+                header,
+                place,
+                access,
+                options,
+                delegate
+            )
         } catch {
             access.role.close()
             let isDamage = error.code == .damaged || error.code == .newestCommitDamaged
@@ -252,6 +260,7 @@ extension Engine {
             try io { () throws(IOError) in try access.role.page?.spoil() }
         }
         var highWater: UInt64 = 0
+        let header = replay.generation.header
         let start = LogStart(
             replay: replay,
             names: place.names,
@@ -260,7 +269,7 @@ extension Engine {
             epoch: epoch,
             isReadOnly: access.role.isReadOnly,
             isNew: place.isNew,
-            syncsName: replay.generation.header.generation > 1
+            syncsName: header.generation > 1 && !header.provesItsName
         )
         let begun = try start.run { recovered in
             highWater =
@@ -287,4 +296,10 @@ extension Engine {
         // A record says no more than 2^62.
         return toldHighWater(known + objectIDJump)
     }
+}
+
+extension FileHeader {
+    /// Whether a compacted file says in its CLOSE when it got its name: libraries that write
+    /// version 1 did not always.
+    fileprivate var provesItsName: Bool { writerNeeds >= FileHeader.packedVersion }
 }

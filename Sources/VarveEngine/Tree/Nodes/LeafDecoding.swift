@@ -14,6 +14,39 @@
 internal import VarveBase
 internal import VarveFormat
 
+/// What the front of a page and the header of its frame say of the body.
+@unsafe struct DecodingFront {
+    /// Number of entries, at least 1.
+    let count: Int
+    /// The body as it is stored, not empty.
+    let stored: UnsafeRawBufferPointer
+    let isCompressed: Bool
+    /// Bytes of the body once it is restored.
+    let bodyCount: Int
+
+    /// Nil unless the page is a node of that tree and level, in rows, and may be restored.
+    init?(_ payload: UnsafeRawBufferPointer, _ header: FrameHeader, tree: TreeID, level: Int) {
+        let front = PageHeader.length
+        guard payload.count > front else { return nil }
+        // The front is there by the line above: tree 4, level 1, layout 1, count 2, commit 8.
+        let entries = unsafe payload.loadUnaligned(fromByteOffset: 6, as: UInt16.self)
+        unsafe count = Int(entries.littleEndian)
+        guard unsafe payload.loadUnaligned(as: UInt32.self).littleEndian == tree.rawValue,
+            unsafe Int(payload[4]) == level, unsafe payload[5] == PageHeader.rowLayout,
+            unsafe count > 0
+        else { return nil }
+        unsafe stored = UnsafeRawBufferPointer(rebasing: payload[front...])
+        unsafe isCompressed = header.flags.contains(.compressed)
+        unsafe bodyCount = Int(header.rawLength) - front
+        let bodyMax =
+            unsafe isCompressed
+            ? min(header.kind.payloadBytesMax, 255 * stored.count + 64) : stored.count
+        guard unsafe bodyCount > 0 && bodyCount <= bodyMax,
+            unsafe isCompressed || header.rawLength == header.storedLength
+        else { return nil }
+    }
+}
+
 enum LeafDecoding {
     /// The leaf of a verified page; nil where anything is not as it should be.
     /// - Complexity: O(raw bytes).
@@ -31,24 +64,10 @@ enum LeafDecoding {
         _ header: FrameHeader,
         _ tree: TreeID
     ) -> TreeNode? {
-        let front = PageHeader.length
-        guard payload.count > front else { return nil }
-        // The front is there by the line above: tree 4, level 1, layout 1, count 2, commit 8.
-        let count = Int(
-            unsafe payload.loadUnaligned(fromByteOffset: 6, as: UInt16.self).littleEndian
-        )
-        guard unsafe payload.loadUnaligned(as: UInt32.self).littleEndian == tree.rawValue,
-            unsafe payload[4] == 0, unsafe payload[5] == PageHeader.rowLayout, count > 0
+        guard let front = unsafe DecodingFront(payload, header, tree: tree, level: 0),
+            unsafe front.bodyCount > 2 * front.count
         else { return nil }
-        let stored = unsafe UnsafeRawBufferPointer(rebasing: payload[front...])
-        let isCompressed = header.flags.contains(.compressed)
-        let bodyCount = Int(header.rawLength) - front
-        let bodyMax =
-            isCompressed
-            ? min(header.kind.payloadBytesMax, 255 * stored.count + 64) : stored.count
-        guard bodyCount > 2 * count, bodyCount <= bodyMax,
-            isCompressed || header.rawLength == header.storedLength
-        else { return nil }
+        let (count, bodyCount) = unsafe (front.count, front.bodyCount)
         let slots = count * TreeNode.slotSize
         let capacity = slots + bodyCount
         let block = unsafe TreeNode.block(capacity)
@@ -56,10 +75,10 @@ enum LeafDecoding {
         // What lies after the body is read with the last key's word, and masked out.
         unsafe (block + slots + bodyCount).storeBytes(of: 0, as: UInt64.self)
         var isRestored = true
-        if isCompressed {
-            isRestored = unsafe BlockCompression.decompress(stored, into: body)
+        if unsafe front.isCompressed {
+            isRestored = unsafe BlockCompression.decompress(front.stored, into: body)
         } else {
-            unsafe body.copyMemory(from: stored)
+            unsafe body.copyMemory(from: front.stored)
         }
         guard isRestored, let parts = unsafe Parts(block, count, UnsafeRawBufferPointer(body))
         else {
@@ -75,7 +94,7 @@ enum LeafDecoding {
             return nil
         }
         return unsafe TreeNode(
-            leaf: block,
+            decoded: block,
             capacity: capacity,
             heapStart: slots,
             live: live,
@@ -140,7 +159,7 @@ enum LeafDecoding {
 
     /// A varint of at most 4 bytes in its shortest form; nil: none before the end, or too large.
     @inline(__always)
-    private static func length(_ body: UnsafeRawBufferPointer, _ at: inout Int) -> Int? {
+    static func length(_ body: UnsafeRawBufferPointer, _ at: inout Int) -> Int? {
         guard at < body.count else { return nil }
         // Below the count by the line above, and by those below.
         let first = Int(unsafe body[at])
@@ -250,7 +269,7 @@ enum LeafDecoding {
             }
         }
         return unsafe TreeNode(
-            leaf: block,
+            decoded: block,
             capacity: capacity,
             heapStart: slots,
             live: live,
@@ -282,7 +301,7 @@ enum LeafDecoding {
 
     /// Whether a key is above the one before; both slots are filled.
     @inline(__always)
-    private static func ascends(
+    static func ascends(
         _ block: UnsafeMutableRawPointer,
         _ index: Int,
         _ head: UInt64

@@ -16,8 +16,11 @@ enum PageCoding {
         tree: TreeID,
         level: Int
     ) throws(FormatError) -> TreeNode {
-        let leaf = level == 0 ? LeafDecoding.leaf(frame, tree: tree) : nil
-        let node = if let leaf { leaf } else { try carefulNode(frame, tree: tree, level: level) }
+        let quick =
+            level == 0
+            ? LeafDecoding.leaf(frame, tree: tree)
+            : InnerDecoding.inner(frame, tree: tree, level: level)
+        let node = if let quick { quick } else { try carefulNode(frame, tree: tree, level: level) }
         if Invariants.areChecked { node.check() }
         return node
     }
@@ -99,7 +102,7 @@ enum PageCoding {
         return header
     }
 
-    /// The same, step by step: what inner nodes take, and pages with something wrong, to say what.
+    /// The same, step by step: what pages with something wrong take, to say what.
     static func carefulNode(
         _ frame: FrameBytes,
         tree: TreeID,

@@ -1,7 +1,7 @@
 // FENCE: the bytes of slots, as `NodeView` describes them, and of what stands in front of a row.
 //
 // Invariants
-// - Callers hold a block with room for what they write; nothing here looks for more.
+// - Callers hold a block with room for what they write; only `append` makes room itself.
 
 internal import VarveBase
 internal import VarveFormat
@@ -79,5 +79,51 @@ extension TreeNode {
         }
         precondition(length < right.count, "keys of a node must ascend")
         return [UInt8](right[0...length])
+    }
+
+    /// Appends an entry whose key is `prefix` followed by a range of `source`; false unless the key
+    /// is above the last one. For decoding a page.
+    func append(
+        prefix: Range<Int>,
+        suffix: Range<Int>,
+        value: Range<Int>,
+        of source: [UInt8]
+    ) -> Bool {
+        precondition(prefix.upperBound <= source.count && suffix.upperBound <= source.count)
+        precondition(value.upperBound <= source.count)
+        let keyCount = prefix.count + suffix.count
+        let index = count
+        // The key is put together in front of the value, and stays there if it is long.
+        let size = keyCount + value.count
+        makeRoom(size + Self.slotSize)
+        let base = unsafe words.base
+        let keyStart = unsafe heapStart - size
+        let valueStart = keyStart + keyCount
+        let head = unsafe source.withUnsafeBytes { raw in
+            guard let from = raw.baseAddress else { return UInt64(0) }
+            let target = unsafe base + keyStart
+            unsafe target.copyMemory(from: from + prefix.lowerBound, byteCount: prefix.count)
+            unsafe (target + prefix.count).copyMemory(
+                from: from + suffix.lowerBound,
+                byteCount: suffix.count
+            )
+            unsafe (target + keyCount).copyMemory(
+                from: from + value.lowerBound,
+                byteCount: value.count
+            )
+            return unsafe NodeView.head(of: UnsafeRawBufferPointer(start: target, count: keyCount))
+        }
+        let isLong = keyCount > Self.slotKeyMax
+        unsafe heapStart = isLong ? keyStart : valueStart
+        unsafe Self.setSlot(
+            base + index * Self.slotSize,
+            head: head,
+            key: (keyStart, keyCount),
+            value: (valueStart, value.count)
+        )
+        unsafe words.count = index + 1
+        unsafe live += isLong ? size : value.count
+        if index == 0 { return true }
+        return unsafe NodeView.compare(words.keyBytes(index - 1), words.keyBytes(index)) < 0
     }
 }

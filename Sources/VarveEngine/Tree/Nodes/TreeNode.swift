@@ -70,21 +70,32 @@ struct ChildPointer {
         )
     }
 
-    /// A clean leaf around a block that holds its slots from the front on, and keys and values from
-    /// `heapStart` on. The block becomes the node's own.
+    /// A clean node around a block that holds its slots from the front on, and keys and values from
+    /// `heapStart` on. The block becomes the node's own, and so does the array of as many children,
+    /// none of which is in memory.
     @unsafe init(
-        leaf block: UnsafeMutableRawPointer,
+        decoded block: UnsafeMutableRawPointer,
         capacity: Int,
         heapStart: Int,
         live: Int,
-        count: Int
+        count: Int,
+        level: Int = 0,
+        children: UnsafeMutablePointer<NodePointer>? = nil
     ) {
         stamp = Self.cleanStamp
         symbols = nil
         unsafe self.capacity = capacity
         unsafe self.heapStart = heapStart
         unsafe self.live = live
-        unsafe words = NodeView(base: block, children: nil, childCount: 0, count: count, level: 0)
+        let childCount = unsafe children == nil ? 0 : count
+        unsafe words = NodeView(
+            base: block,
+            children: children,
+            childCount: childCount,
+            count: count,
+            level: level
+        )
+        unsafe childCapacity = childCount
     }
 
     /// A packed leaf around a block that begins with its keys. Block, and what `packed` points to,
@@ -403,52 +414,6 @@ struct ChildPointer {
         for index in first..<last {
             unsafe insert(other.words.keyBytes(index), other.words.valueBytes(index), at: count)
         }
-    }
-
-    /// Appends an entry whose key is `prefix` followed by a range of `source`; false unless the key
-    /// is above the last one. For decoding a page.
-    func append(
-        prefix: Range<Int>,
-        suffix: Range<Int>,
-        value: Range<Int>,
-        of source: [UInt8]
-    ) -> Bool {
-        precondition(prefix.upperBound <= source.count && suffix.upperBound <= source.count)
-        precondition(value.upperBound <= source.count)
-        let keyCount = prefix.count + suffix.count
-        let index = count
-        // The key is put together in front of the value, and stays there if it is long.
-        let size = keyCount + value.count
-        makeRoom(size + Self.slotSize)
-        let base = unsafe words.base
-        let keyStart = unsafe heapStart - size
-        let valueStart = keyStart + keyCount
-        let head = unsafe source.withUnsafeBytes { raw in
-            guard let from = raw.baseAddress else { return UInt64(0) }
-            let target = unsafe base + keyStart
-            unsafe target.copyMemory(from: from + prefix.lowerBound, byteCount: prefix.count)
-            unsafe (target + prefix.count).copyMemory(
-                from: from + suffix.lowerBound,
-                byteCount: suffix.count
-            )
-            unsafe (target + keyCount).copyMemory(
-                from: from + value.lowerBound,
-                byteCount: value.count
-            )
-            return unsafe NodeView.head(of: UnsafeRawBufferPointer(start: target, count: keyCount))
-        }
-        let isLong = keyCount > Self.slotKeyMax
-        unsafe heapStart = isLong ? keyStart : valueStart
-        unsafe Self.setSlot(
-            base + index * Self.slotSize,
-            head: head,
-            key: (keyStart, keyCount),
-            value: (valueStart, value.count)
-        )
-        unsafe words.count = index + 1
-        unsafe live += isLong ? size : value.count
-        if index == 0 { return true }
-        return unsafe NodeView.compare(words.keyBytes(index - 1), words.keyBytes(index)) < 0
     }
 
     /// Makes `size` bytes free between slots and the rest: packs the entries, or takes a new block.

@@ -9,7 +9,7 @@ import VarveTesting
 @testable import VarveEngine
 
 @Suite(.verified) struct LeafDecodingTests {
-    private let tree = TreeID(7)
+    let tree = TreeID(7)
     private let seed: UInt64 = 99
 
     /// A leaf of random entries: keys of a few or of many bytes, with and without a shared prefix.
@@ -31,11 +31,12 @@ import VarveTesting
         return node
     }
 
-    private func frame(
+    func frame(
         _ front: [UInt8],
         _ body: [UInt8],
         compresses: Bool,
-        rawLength: Int? = nil
+        rawLength: Int? = nil,
+        at offset: UInt64 = 8192
     ) throws -> FrameBytes {
         let prepared = Frame.prepare(
             .page,
@@ -49,7 +50,7 @@ import VarveTesting
             prepared,
             to: &writer,
             previousCommit: FileOffset(0),
-            at: FileOffset(8192),
+            at: FileOffset(offset),
             seed: seed
         )
         if let rawLength { placed.header.rawLength = UInt32(rawLength) }
@@ -58,11 +59,11 @@ import VarveTesting
             header: placed.header,
             bytes: writer.bytes,
             payload: start..<start + Int(placed.header.storedLength),
-            offset: FileOffset(8192)
+            offset: FileOffset(offset)
         )
     }
 
-    private func expectEqual(_ one: TreeNode, _ two: TreeNode, _ seed: UInt64) {
+    func expectEqual(_ one: TreeNode, _ two: TreeNode, _ seed: UInt64) {
         #expect(one.count == two.count && one.level == two.level, "seed \(seed)")
         #expect(one.liveBytes == two.liveBytes && one.rows == two.rows, "seed \(seed)")
         guard one.count == two.count else { return }
@@ -137,5 +138,5 @@ import VarveTesting
 }
 
 extension SeededRandom {
-    fileprivate mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 }

@@ -9,7 +9,8 @@ struct CrashTest {
     static let help = """
         usage: tools/crashtest/simulated [--seconds N] [--seed S] [--seeds N] [--jobs N] [--json]
                                 [--part work|images|errors|flips] [--without KIND]
-                                [--steps N] [--case NAME] [--plant BUG] [--list-plants] [--cases-min N]
+                                [--steps N] [--case NAME] [--plant BUG] [--list-plants]
+                                [--cases-min N]
 
         Crashes stores on a simulated disk and looks at what is left. Exit 0: no violation, 1: one.
         --seconds N    how long; 60 without it. --seeds N: so many seeds instead, at most that long
