@@ -3,7 +3,10 @@
 // Invariants
 // - It is synced every few megabytes in the order of its bytes.
 // - What recovery would say of it is asked before it gets its name, or is left as an increment.
-// - An earlier backup is locked meanwhile, and only its last frame, a CLOSE, is cut off.
+// - An earlier backup is locked meanwhile, and only the CLOSE frames behind its newest commit are
+//   cut off.
+// - A new file says that nothing proves its name (a CLOSE of epoch 0) until the directory is synced
+//   behind it: a process that was killed in between leaves no file that anybody relies on.
 
 internal import VarveBase
 internal import VarveFormat
@@ -92,6 +95,9 @@ struct BackupFile {
             guard error.code == .damaged || error.code == .newestCommitDamaged else { throw error }
             throw refused("is not whole (\(error.message))")
         }
+        guard recovered.provesName else {
+            throw refused("was not finished: its folder may lose the name after a power cut")
+        }
         let last = recovered.proven
         guard recovered.isClosed, last.offset <= newest.offset else {
             throw refused("was written to since, or an increment of it did not end")
@@ -151,8 +157,8 @@ struct BackupFile {
             )
             var record = newest.record
             record.author = ""
-            // As of any file that is still to replace another: nothing proves its name yet.
-            if case .store = purpose { record.epoch = CommitRecord.namelessEpoch }
+            // Nothing proves the name of a new file yet.
+            if !isIncrement { record.epoch = CommitRecord.namelessEpoch }
             record.entityCounts = []
             record.operationCount = 0
             record.objectIDHighWater = Engine.toldHighWater(
@@ -169,11 +175,14 @@ struct BackupFile {
         guard recovered.isClosed, recovered.proven.offset == newest.offset else {
             throw .damaged("the backup does not end with the store's newest commit")
         }
-        switch purpose {
-        case .backup: if !isIncrement { try takeFreeName() }
-        case .store(let replaces):
-            if replaces { try replaceStore() } else { try takeFreeName() }
-            // Without them the next opening for writing writes the file once more.
+        if !isIncrement {
+            if case .store(replaces: true) = purpose {
+                try replaceStore()
+            } else {
+                try takeFreeName()
+            }
+            // Without it the next opening for writing writes the file once more, and no increment
+            // is appended.
             try? proveName(recovered)
         }
         file.close()
@@ -207,7 +216,8 @@ struct BackupFile {
         }
     }
 
-    /// The first bytes behind the CLOSE say that the directory was synced. They need no sync.
+    /// The first bytes behind the CLOSE say that the directory was synced. Synced for increments,
+    /// which are refused without them; whoever opens the file needs no sync of them.
     private func proveName(_ recovered: RecoveredLog) throws(EngineError) {
         var log = LogWriter(
             file: file,
@@ -226,6 +236,7 @@ struct BackupFile {
                 epoch: options.environment.randomNumber(),
                 options.environment
             )
+            try file.syncData()
         }
     }
 

@@ -2,8 +2,9 @@
 // opened: most openings show something, and many never write.
 //
 // Invariants
-// - No byte is written, and no length changed, before the directory was synced once. A sync that
-//   failed fails the write, and the next write begins with another.
+// - No byte is written through this object, and no length changed, before the directory was synced
+//   once. Once a sync of the directory failed in this opening, whoever asked for it, all writes
+//   fail: a later one would not bring back the name (DirectoryNames).
 // - Reading needs none of it. The name of a file of format version 2 or later that does not end
 //   with a CLOSE of epoch 0 is proven (Format.md, "Generations"); for a backup that was killed
 //   between its name and the sync, this sync comes before anything that could be lost with it.
@@ -15,17 +16,30 @@ internal import VarveIO
 final class NameSyncedFile: StoreFile {
     private let base: any StoreFile
     private let names: DirectoryNames
+    /// From the opening on: a sync that failed since may have lost the name.
+    private let mark: Int
     private let isSynced = Mutex(false)
 
     init(_ base: any StoreFile, _ names: DirectoryNames) {
         self.base = base
         self.names = names
+        mark = names.mark
     }
 
     private func syncName() throws(IOError) {
         try isSynced.withLock { isSynced throws(IOError) in
             if isSynced { return }
-            try names.sync(since: names.mark)
+            guard names.mark == mark else {
+                throw IOError(
+                    kind: .other,
+                    code: 0,
+                    operation: "sync",
+                    name: names.directory.name,
+                    reason: "an earlier sync of the folder failed, and the store's name may be "
+                        + "lost with it; open the store again to write"
+                )
+            }
+            try names.sync(since: mark)
             isSynced = true
         }
     }

@@ -35,7 +35,8 @@ extension Engine {
     ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`. For reading, a damaged log is
     ///   opened at its last sound commit, and `damage` says why; it throws when there is none.
     /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads,
-    ///   and a sync of the directory if it was compacted.
+    ///   and a sync of the directory if a library of format version 1 compacted it. Of later
+    ///   versions the first write makes it.
     public static func open(
         _ location: StoreLocation,
         mode: StoreOpenMode = .createIfMissing,

@@ -27,18 +27,44 @@ extension NodeCache {
     ///
     /// - Parameter objects: ascending.
     /// - Complexity: O(depth) where the pages are in memory; else O(objects x depth), and the inner
-    ///   pages are read.
+    ///   pages are read. Nothing where the cache was made small: it would read them twice.
     func foresee(_ root: RootPointer, _ objects: [ObjectID]) throws(EngineError) {
-        if unsafe root.isEmpty || root.level == 0 || objects.count < 2 { return }
-        let step = max(1, objects.count / Self.samples)
+        if unsafe root.isEmpty || root.level == 0 { return }
+        if objects.count < 2 || budget.isScarce { return }
+        let step = (objects.count + Self.samples - 1) / Self.samples
         let isThere = try operation { () throws(EngineError) in
-            for index in stride(from: 0, to: objects.count, by: step) {
-                let leaf = unsafe try leaf(root, object: objects[index], reads: false)
-                if unsafe leaf == nil { return false }
+            // Where the leaf that was looked at last ends.
+            var end: UInt64 = 0
+            for index in stride(from: 0, to: objects.count, by: step)
+            where objects[index].rawValue >= end {
+                if unsafe !isInMemory(root, objects[index], &end) { return false }
             }
             return true
         }
         if !isThere { unsafe try askForPages(root, objects) }
+    }
+
+    /// Whether the pages on the way to an object are in memory. Nothing counts as visited by it.
+    ///
+    /// - Parameter end: becomes the first object that may lie behind its leaf.
+    private func isInMemory(
+        _ root: RootPointer,
+        _ object: ObjectID,
+        _ end: inout UInt64
+    ) -> Bool {
+        end = .max
+        var level = unsafe root.level
+        var pointer = unsafe root.child
+        while true {
+            guard let node = unsafe pointer.node ?? peek(pointer.offset) else { return false }
+            let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
+            // A page that is another one than its parent says is told of by whoever reads it.
+            guard level > 0, unsafe view.level == level else { return true }
+            let index = unsafe view.childIndex(object: object)
+            if unsafe index + 1 < view.count { end = unsafe min(end, view.head(index + 1)) }
+            unsafe pointer = view.child(index).pointee
+            level -= 1
+        }
     }
 
     private func askForPages(_ root: RootPointer, _ objects: [ObjectID]) throws(EngineError) {
@@ -78,7 +104,7 @@ extension NodeCache {
         let ticket = epochs.enter()
         for place in unsafe children.indices {
             let pointer = unsafe children[place]
-            if unsafe pointer.node == nil, unsafe find(pointer.offset) == nil,
+            if unsafe pointer.node == nil, unsafe peek(pointer.offset) == nil,
                 let address = unsafe pointer.address
             {
                 missing.append(address)

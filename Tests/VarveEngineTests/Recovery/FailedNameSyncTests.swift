@@ -80,7 +80,7 @@ import VarveTesting
                 engine = try? Engine.openTest(disk.root) { $0.retention = retention }
                 if engine == nil { disk.kill() }
             }
-            let second = try #require(engine, "call \(call)")
+            var second = try #require(engine, "call \(call)")
             let before = try Self.whole(second)
             #expect(saved.isSubset(of: before.keys), "call \(call)")
             // Or the first save behind it, which syncs the directory if the opening has not.
@@ -91,6 +91,8 @@ import VarveTesting
                     isSaved = true
                 } catch let error as EngineError {
                     #expect(error.code == .ioFailed, "call \(call)")
+                    disk.kill()
+                    second = try Engine.openTest(disk.root) { $0.retention = retention }
                 }
             }
             try #require(isSaved, "call \(call)")
@@ -141,5 +143,32 @@ import VarveTesting
         }
         #expect(try places.count == 1 && places[0] < #require(written))
         try engine.close()
+    }
+
+    /// The system forgets a name with the sync that fails: no later one counts for it.
+    @Test func aSyncThatFailedFailsEveryWriteOfTheOpening() throws {
+        let disk = SimulatedDisk()
+        #expect(Self.work(disk, .newest) == [1, 2, 3, 4])
+        disk.kill()
+        let engine = try Engine.openTest(disk.root, mode: .existing)
+        disk.setFault(.init(first: 1, count: 1))
+        for _ in 0..<3 {
+            let error = #expect(throws: EngineError.self) {
+                try engine.write {
+                    try $0.insert(TestDelegate.entity, ObjectID(7), row: row(1, "7"))
+                }
+            }
+            #expect(error?.code == .ioFailed)
+        }
+        #expect(disk.failures == 1)
+        #expect(try Self.whole(engine).count == 4)
+        disk.kill()
+        let next = try Engine.openTest(disk.root, mode: .existing)
+        _ = try next.write {
+            try $0.insert(TestDelegate.entity, ObjectID(7), row: row(1, "7"))
+        }
+        let cut = SimulatedDisk(disk.state.after(CrashImage()))
+        let third = try Engine.openTest(cut.root, mode: .existing)
+        #expect(try third.snapshot().contents().count == 5)
     }
 }

@@ -130,6 +130,12 @@ internal import VarveIO
         return unsafe node
     }
 
+    /// The same, neither counted nor marked as used: nobody reads its rows.
+    @inline(__always)
+    func peek(_ offset: UInt64) -> Node? {
+        unsafe NodeTable.find(offset, in: table.load(ordering: .sequentiallyConsistent))
+    }
+
     /// The node of a page with `rows` entries below it. Inside an operation only.
     ///
     /// - Parameter passes: whether this is one of many leaves that are read in a row.
@@ -443,11 +449,7 @@ internal import VarveIO
     func basisBytes(of address: PageAddress, tree: TreeID) throws(EngineError) -> UInt64 {
         if !writesEdits { return 0 }
         let known = try operation { () throws(EngineError) -> UInt64? in
-            // Not marked as used: nobody reads its rows.
-            let table = table.load(ordering: .sequentiallyConsistent)
-            guard let node = unsafe NodeTable.find(address.offset.rawValue, in: table) else {
-                return nil
-            }
+            guard let node = unsafe peek(address.offset.rawValue) else { return nil }
             return unsafe node._withUnsafeGuaranteedRef { $0.basis?.address?.frameLength ?? 0 }
         }
         if let known { return known }

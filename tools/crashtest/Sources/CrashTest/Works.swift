@@ -45,8 +45,12 @@ extension SeedRun {
             try work.compact()
             try work.save()
         }
+        let number = work.number
         try work.store.close()
         try work.reopen()
+        if work.number != number {
+            throw Violation("commit \(number) was the newest, then \(work.number) is found")
+        }
         if let difference = try work.model.difference(
             try work.store.snapshot(),
             work.columns,
