@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Everything up to a published commit frame is there and never changes, so a backup is a copy of
-//   the file's beginning and a CLOSE: the same store, file ID and generation.
+//   the file's beginning and CLOSE frames: the same store, file ID and generation.
 // - A new backup has no name of its own until it is whole, with its blobs, on disk.
 // - An increment appends to a backup of the same generation that ends with a commit of this file;
 //   anything else is refused before a byte of it is touched.

@@ -6,8 +6,9 @@
 //   once. Once a sync of the directory failed in this opening, whoever asked for it, all writes
 //   fail: a later one would not bring back the name (DirectoryNames).
 // - Reading needs none of it. The name of a file of format version 2 or later that does not end
-//   with a CLOSE of epoch 0 is proven (Format.md, "Generations"); for a backup that was killed
-//   between its name and the sync, this sync comes before anything that could be lost with it.
+//   with a CLOSE of epoch 0 is proven (Format.md, "Generations"), unless it is a backup of an
+//   earlier library that was killed between its name and the sync. Of such a file nothing can be
+//   lost before this opening writes to it.
 
 internal import Synchronization
 internal import VarveBase

@@ -35,8 +35,8 @@ extension Engine {
     ///   `damaged`, `newestCommitDamaged`, `noSpace`, `ioFailed`. For reading, a damaged log is
     ///   opened at its last sound commit, and `damage` says why; it throws when there is none.
     /// - Complexity: O(log bytes since the last checkpoint); after a clean close two small reads,
-    ///   and a sync of the directory if a library of format version 1 compacted it. Of later
-    ///   versions the first write makes it.
+    ///   and a sync of the directory if it was compacted in format version 1. In later versions
+    ///   the first write makes that sync.
     public static func open(
         _ location: StoreLocation,
         mode: StoreOpenMode = .createIfMissing,
@@ -300,7 +300,7 @@ extension Engine {
 }
 
 extension FileHeader {
-    /// Whether a compacted file says in its CLOSE when it got its name: libraries that write
-    /// version 1 did not always.
+    /// Whether a compacted file surely says in its CLOSE when it got its name: not every library
+    /// that wrote version 1 did.
     fileprivate var provesItsName: Bool { writerNeeds >= FileHeader.packedVersion }
 }

@@ -13,7 +13,8 @@ internal import VarveFormat
 internal import VarveIO
 
 extension NodeCache {
-    /// Rows of a list whose pages are asked for together. Longer ones are read by several threads.
+    /// Rows of a list whose pages are asked for together, at most: a few screens. What it would
+    /// bring to longer lists was not measured.
     static let foreseenMax = 512
 
     /// Bytes of a page that are asked for: all of nearly every page.

@@ -85,17 +85,7 @@ extension LeafDecodingTests {
         for _ in 0..<200 {
             let node = randomInner(&random)
             var (front, body) = PageCoding.payload(of: node, tree: tree, commit: CommitNumber(3))
-            for _ in 0...(random.below(4) / 3) {
-                switch random.below(5) {
-                case 0: body[random.below(min(body.count, 4))] = UInt8(random.below(256))
-                case 1: body[random.below(body.count)] ^= UInt8(1 << random.below(8))
-                case 2: body.insert(UInt8(random.below(256)), at: random.below(body.count))
-                case 3: if body.count > 1 { body.remove(at: random.below(body.count)) }
-                default: front[random.below(8)] ^= UInt8(1 << random.below(8))
-                }
-            }
-            let rawLength =
-                random.below(6) == 0 ? front.count + body.count + random.below(9) - 4 : nil
+            let rawLength = edit(&front, &body, &random)
             let frame = try frame(
                 front,
                 body,
