@@ -122,7 +122,9 @@ public final class RecordSnapshot: Sendable {
             } catch {
                 throw .engine(error)
             }
+            for place in 0..<min(ComingMemory.rowsAhead, end - start) { chunk.foresee(place) }
             for place in start..<end {
+                chunk.foresee(place - start + ComingMemory.rowsAhead)
                 try chunk.withRow(place - start) { version, row throws(RecordError) in
                     body(place, try Self.copied(entity, ids[place], version, row))
                 }
@@ -185,6 +187,7 @@ public final class RecordSnapshot: Sendable {
         if let ahead = ahead() {
             precondition(ahead.commit == number, "rows of this commit")
             missing.removeAll { place in
+                ahead.foresee(start + place + ComingMemory.rowsAhead)
                 switch ahead.row(at: start + place, ids[place]) {
                 case .row(let row):
                     rows.put(row, place)

@@ -111,15 +111,17 @@ struct RowChunk {
     /// IDs of the first chunk: enough to learn how large rows are.
     static let rowsAtFirst = 256
 
+    /// All of a row, so that lending one looks at nothing else first.
     private struct Place {
+        var version: CommitNumber
+        var start: Int
+        var count: UInt32
         /// Number of the block, and 1; 0: no row.
-        var block: UInt32 = 0
-        /// Number of the row in its block.
-        var row: UInt32 = 0
+        var block: UInt32
     }
 
     private var places: [Place] = []
-    private var blocks: [RowBlock] = []
+    private var blocks: [[UInt8]] = []
     /// Rows that were found.
     private(set) var count = 0
     private var byteCount = 0
@@ -150,21 +152,35 @@ struct RowChunk {
     }
 
     private mutating func take(_ read: [RowBlock], _ order: SortedPlaces) {
-        blocks = read
+        blocks = read.map(\.bytes)
         places.removeAll(keepingCapacity: true)
         places.reserveCapacity(order.ids.count)
-        places.append(contentsOf: repeatElement(Place(), count: order.ids.count))
+        let none = Place(version: CommitNumber(0), start: 0, count: 0, block: 0)
+        places.append(contentsOf: repeatElement(none, count: order.ids.count))
         (count, byteCount) = (0, 0)
-        for (number, block) in blocks.enumerated() {
+        for (number, block) in read.enumerated() {
             count += block.rows.count
             byteCount += block.bytes.count
-            for (index, row) in block.rows.enumerated() {
+            for row in block.rows {
                 places[order.place(row.position)] = Place(
-                    block: UInt32(number + 1),
-                    row: UInt32(index)
+                    version: row.version,
+                    start: row.start,
+                    count: UInt32(row.count),
+                    block: UInt32(number + 1)
                 )
             }
         }
+    }
+
+    /// Asks for the memory of a row that will be lent soon, if there is one.
+    @inline(__always)
+    func foresee(_ place: Int) {
+        if place >= places.count { return }
+        let found = places[place]
+        if found.block == 0 { return }
+        let bytes = blocks[Int(found.block) - 1]
+        let range = found.start..<found.start + Int(found.count)
+        ComingMemory.foresee(bytes.span.extracting(range))
     }
 
     /// Lends the row at a place; nil where there is none.
@@ -175,18 +191,17 @@ struct RowChunk {
     ) throws(Failure) -> R? {
         let found = places[place]
         if found.block == 0 { return nil }
-        let block = blocks[Int(found.block) - 1]
-        let row = block.rows[Int(found.row)]
-        let bytes = block.bytes
-        return try body(row.version, bytes.span.extracting(row.start..<row.start + row.count))
+        let bytes = blocks[Int(found.block) - 1]
+        let range = found.start..<found.start + Int(found.count)
+        return try body(found.version, bytes.span.extracting(range))
     }
 
     /// What a row weighs beside its bytes.
-    static let weightPerRow = MemoryLayout<Place>.stride + MemoryLayout<RowBlock.Row>.stride
+    static let weightPerRow = MemoryLayout<Place>.stride
 
     /// Bytes of memory.
     var weight: Int {
-        blocks.reduce(places.capacity * MemoryLayout<Place>.stride) { $0 + $1.byteCount }
+        blocks.reduce(places.capacity * MemoryLayout<Place>.stride) { $0 + $1.capacity }
     }
 
     /// How many rows like these fit so many bytes, with what finding them costs; at least one.

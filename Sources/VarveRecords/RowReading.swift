@@ -166,7 +166,9 @@ extension RecordSnapshot {
             }
             countReads(lent + chunk.count)
             lent = 0
+            for place in 0..<min(ComingMemory.rowsAhead, end - start) { chunk.foresee(place) }
             for place in 0..<(end - start) {
+                chunk.foresee(place + ComingMemory.rowsAhead)
                 let goesOn = try chunk.withRow(place) { version, row throws(RecordError) in
                     try Self.taken(ids[start + place], version, row, body)
                 }

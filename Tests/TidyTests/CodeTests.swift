@@ -9,10 +9,12 @@ import Testing
         "Sources/VarveFormat/ByteReader.swift",
         "Sources/VarveFormat/ByteWriter.swift",
         "Sources/VarveFormat/BlockCompression.swift",
+        "Sources/VarveFormat/ComingMemory.swift",
         // Rows are read where leaves hold them, and built in one block: the hottest code there is.
         "Sources/VarveFormat/RowBytes.swift",
         "Sources/VarveFormat/RowEncoder.swift",
         "Sources/VarveRecords/Rows/RowMemory.swift",
+        "Sources/VarveRecords/Rows/HeadTable.swift",
         "Sources/VarveRecords/Rows/RowList.swift",
         "Sources/VarveRecords/Rows/RowCacheSlots.swift",
         "Sources/VarveRecords/Rows/EndedRows.swift",

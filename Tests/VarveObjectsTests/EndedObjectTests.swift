@@ -98,7 +98,7 @@ import VarveBase
         let observation = item.storage.observation
         #expect(observation != nil)
         let commit = try #require(context.commit)
-        item.storage.related = [RelatedList(slot: 1, commit: commit, ids: [])]
+        item.storage.related = [RelatedList(slot: 1, commit: commit, ids: [], isPrefetched: false)]
         var (known, related) = (item.storage.observation, item.storage.related)
         #expect(known === observation && related?.first?.slot == 1)
         item.storage.observation = nil

@@ -71,9 +71,16 @@ import VarveTesting
         var random = SeededRandom(seed: 7)
         let ids = (0..<10_000).map { ObjectID(id(UInt64($0))) }.shuffled(using: &random)
         let things = ids.map { _ in Thing() }
-        registry.insert(ids, entity: 1, firstToken: 10) { ObjectRegistry.bits(things[$0]) }
+        registry.insert(ids, entity: 1, firstToken: 10, isInOrder: true) {
+            ObjectRegistry.bits(things[$0])
+        }
         #expect(registry.count == 10_000 && registry.capacity <= 32_768)
         #expect(registry.followers(of: ids[4_000], limit: 50) == Array(ids[4_001...4_050]))
+        // A list without an order for reading ahead leaves those of another alone.
+        registry.insert(Array(ids.reversed()), entity: 1, firstToken: 20_000, isInOrder: false) {
+            _ in 0
+        }
+        #expect(registry.followers(of: ids[4_000], limit: 2) == Array(ids[4_001...4_002]))
         let found = try #require(registry.find(ids, entity: 1))
         for (index, bits) in found.enumerated() {
             #expect(ObjectRegistry.take(bits, as: Thing.self) === things[index])

@@ -35,6 +35,9 @@ static inline uint64_t varve_load_word(const void *place) {
     return __atomic_load_n((const uint64_t *)place, __ATOMIC_ACQUIRE);
 }
 
+// Asks for the cache line of an address, whatever is there.
+static inline void varve_ask_for_memory(const void *place) { __builtin_prefetch(place); }
+
 // Renames inside a directory; EEXIST when the new name is taken. Returns 0 or an errno.
 int varve_rename_exclusive(int directory, const char *from, const char *to);
 

@@ -39,10 +39,10 @@ public struct RowBlock: Sendable {
     /// Ascending by position. IDs without a row are left out.
     public private(set) var rows: [Row] = []
 
-    /// Bytes of memory that it takes.
-    public var byteCount: Int {
-        bytes.capacity + rows.capacity * MemoryLayout<Row>.stride
-    }
+    /// Rows by which it is guessed how large the others are.
+    private static let sampled = 32
+    /// No guess makes more room than this, in bytes.
+    private static let reservedMax = 16 << 20
 
     fileprivate init(
         _ state: StoreState,
@@ -64,6 +64,11 @@ public struct RowBlock: Sendable {
                     if !room.take(untold) { return false }
                     untold = 0
                 }
+            }
+            // Once it is known how large these rows are: an array that grows is written twice.
+            if rows.count == Self.sampled, objects.count > 4 * Self.sampled {
+                let expected = writer.count / Self.sampled * objects.count
+                writer.reserve(min(expected + expected / 16, Self.reservedMax) - writer.count)
             }
             rows.append(
                 Row(

@@ -253,11 +253,13 @@ public final class ManagedObjectContext: Observable {
     /// - Parameters:
     ///   - rows: one place for each ID, its row pinned; nil: faults.
     ///   - takesRows: false if the caller reads them afterwards.
+    ///   - isInOrder: whether a fault of these is read with those behind it.
     @inlinable func objects<Entity: ManagedObject>(
         _ ids: [ObjectID],
         _ model: EntityModel,
         rows: RowList? = nil,
-        takesRows: Bool = true
+        takesRows: Bool = true,
+        isInOrder: Bool = true
     ) -> [Entity] {
         let known = core.registry.find(ids, entity: model.number)
         let token = core.takeTokens(ids.count)
@@ -282,7 +284,12 @@ public final class ManagedObjectContext: Observable {
                 )
             )
         }
-        core.registry.insert(ids, entity: model.number, firstToken: token) { index in
+        core.registry.insert(
+            ids,
+            entity: model.number,
+            firstToken: token,
+            isInOrder: isInOrder
+        ) { index in
             (known?[index] ?? 0) == 0 ? ObjectRegistry.bits(objects[index]) : 0
         }
         guard let rows else { return objects }
@@ -307,14 +314,16 @@ public final class ManagedObjectContext: Observable {
         for id in ids where registered(id)?.isFault == false { failures[id] = nil }
     }
 
-    /// Gives a pinned row to an object that was there before. If `awakeFromFetch` of another one
-    /// has moved the context since the row was read, the object stays a fault.
+    /// Gives a pinned row to an object that was there before, if it is a fault still. If
+    /// `awakeFromFetch` of another one has moved the context since the row was read, or taken the
+    /// object out of it, the row is let go.
     @usableFromInline func giveRow(
         _ row: CachedRow,
         to object: any ManagedObject,
         _ readAt: CommitNumber?
     ) {
-        if object.isInserted || commit != readAt {
+        let isWanted = object.isFault && !object.storage.state.contains(.invalid)
+        if !isWanted || commit != readAt {
             container.store.rowCache.unpin(row)
         } else {
             take(row, for: object)

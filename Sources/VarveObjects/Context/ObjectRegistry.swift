@@ -28,6 +28,9 @@ import VarveRecords
     /// How many objects of the context have unsaved edits, for any thread to look at.
     let unsaved = Atomic<Int>(0)
 
+    /// How many IDs ahead memory is asked for.
+    private static let ahead = 8
+
     /// Rows of ended objects that may wait here for others.
     private let endedMax: Int
 
@@ -74,6 +77,16 @@ import VarveRecords
     /// Whether an object with that ID lives.
     func contains(_ id: ObjectID) -> Bool { table.withLock { $0.entry(of: id) != nil } }
 
+    /// Whether one of some IDs leads to a living object of another entity: never in a sound store.
+    func containsOthers(than entity: Int, _ ids: [ObjectID]) -> Bool {
+        table.withLock { table in
+            if table.count == 0 { return false }
+            return ids.contains { id in
+                table.entry(of: id).map { table.entity(at: $0) != entity } ?? false
+            }
+        }
+    }
+
     /// The living object with that ID, with its entity's number.
     func find(_ id: ObjectID) -> (object: AnyObject, entity: Int)? {
         let (bits, entity) = table.withLock { table in
@@ -100,7 +113,10 @@ import VarveRecords
             if table.count == 0 { return nil }
             var found: [UInt] = []
             found.reserveCapacity(ids.count)
-            for id in ids { found.append(table.retained(id, entity: entity)) }
+            for (index, id) in ids.enumerated() {
+                if index + Self.ahead < ids.count { table.foresee(ids[index + Self.ahead]) }
+                found.append(table.retained(id, entity: entity))
+            }
             return found
         }
     }
@@ -127,8 +143,9 @@ import VarveRecords
     }
 
     /// Lets the IDs of a list lead to its objects. Those that are new have the tokens from
-    /// `firstToken` on, by their position. Each object's follower is noted, for reading ahead.
+    /// `firstToken` on, by their position.
     ///
+    /// - Parameter isInOrder: whether each object's follower is noted, for reading ahead.
     /// - Parameter newObject: the address (`bits`) of the object at a position; 0: it was here
     ///   before. An array of objects would be read through a generic here, with two reference
     ///   counts for each.
@@ -136,15 +153,17 @@ import VarveRecords
         _ ids: [ObjectID],
         entity: Int,
         firstToken: UInt32,
+        isInOrder: Bool,
         newObject: (Int) -> UInt
     ) {
         table.withLock { table in
             table.reserve(ids.count)
             for index in ids.indices {
-                let next = index + 1 < ids.count ? ids[index + 1] : nil
+                if index + Self.ahead < ids.count { table.foresee(ids[index + Self.ahead]) }
+                let next = isInOrder && index + 1 < ids.count ? ids[index + 1] : nil
                 let object = newObject(index)
                 if object == 0 {
-                    table.setNext(of: ids[index], to: next)
+                    if isInOrder { table.setNext(of: ids[index], to: next) }
                     continue
                 }
                 table.insert(

@@ -77,6 +77,14 @@ import VarveRecords
     @inline(__always)
     private func after(_ place: Int) -> Int { (place &+ 17) & (2 &* room &- 1) }
 
+    /// Asks for the memory where an ID's entry is looked for, which will be soon.
+    @inline(__always)
+    func foresee(_ id: ObjectID) {
+        if room == 0 { return }
+        // `home` is below 2 x `room`.
+        unsafe varve_ask_for_memory(places + home(id.rawValue))
+    }
+
     /// The number of an ID's entry; nil when it has none.
     @inline(__always)
     func entry(of id: ObjectID) -> Int? {

@@ -19,28 +19,56 @@ extension ManagedObjectContext {
         _ target: ObjectID
     ) -> (any ManagedObject)? {
         let model = object.storage.model
-        guard let relationship = model.properties[slot].relationship,
-            let targetModel = container.schema.entity(relationship.target)
-        else { return nil }
+        guard let hop = container.schema.hop(model, slot) else { return nil }
         if !doomed.isEmpty, doomed[target] != nil { return nil }
         if let known = registered(target) {
             return known.storage.state.contains(.gone) ? nil : known
         }
-        // What is deleted leads to its like, gone or never saved, which nobody may hold.
-        let isOver = !object.storage.state.isDisjoint(with: [.deleted, .gone])
-        if isOver || behindReads > 0 || mayDangle(relationship, targetModel), let snapshot {
-            let exists = try? snapshot.exists(targetModel.record.id, target)
-            if exists == false { return nil }
-        }
-        faultWatch?.led(to: target, model, slot)
-        return self.object(target, targetModel)
+        guard leads(object, slot, to: target, hop) else { return nil }
+        return self.object(target, container.schema.entities[hop.target])
     }
 
-    /// The rule of the other side says what becomes of a reference to a deleted object; without
-    /// another side, that of the relationship itself.
-    private func mayDangle(_ relationship: RelationshipModel, _ target: EntityModel) -> Bool {
-        guard let inverse = relationship.inverseSlot else { return relationship.rule == .noAction }
-        return target.properties[inverse].relationship?.rule == .noAction
+    /// The same, as an object of its class.
+    func typedTarget<Target: ManagedObject>(
+        of object: some ManagedObject,
+        slot: Int,
+        _ target: ObjectID
+    ) -> Target? {
+        let model = object.storage.model
+        guard inHand == nil, doomed.isEmpty, let hop = container.schema.hop(model, slot) else {
+            return self.target(of: object, slot: slot, target) as? Target
+        }
+        let targetModel = container.schema.entities[hop.target]
+        guard targetModel.type == Target.self else {
+            return self.target(of: object, slot: slot, target) as? Target
+        }
+        let number = targetModel.number
+        if let known = core.registry.find(target, entity: number, as: Target.self) {
+            return known.storage.state.contains(.gone) ? nil : known
+        }
+        // Of another entity, which is in no sound store: that object stays where it is.
+        if core.registry.contains(target) {
+            return self.target(of: object, slot: slot, target) as? Target
+        }
+        guard leads(object, slot, to: target, hop) else { return nil }
+        return makeObject(target, targetModel, row: nil)
+    }
+
+    /// Whether a to-one relationship leads to an object that nobody holds here.
+    private func leads(
+        _ object: some ManagedObject,
+        _ slot: Int,
+        to target: ObjectID,
+        _ hop: RelationshipHop
+    ) -> Bool {
+        // What is deleted leads to its like, gone or never saved, which nobody may hold.
+        let isOver = !object.storage.state.isDisjoint(with: [.deleted, .gone])
+        if isOver || behindReads > 0 || hop.mayDangle, let snapshot {
+            let entity = container.schema.entities[hop.target].record.id
+            if (try? snapshot.exists(entity, target)) == false { return false }
+        }
+        faultWatch?.led(to: target, object.storage.model, slot)
+        return true
     }
 
     /// The members of a to-many relationship, unsaved edits included.
@@ -82,6 +110,7 @@ extension ManagedObjectContext {
         let snapshot = try currentSnapshot()
         if let known = object.storage.related?.first(where: { $0.slot == slot }),
             known.commit == snapshot.number || object.storage.state.contains(.gone)
+                || known.isPrefetched && has(.prefetchedListsStay)
         {
             return known.ids
         }
@@ -93,15 +122,29 @@ extension ManagedObjectContext {
         return ids
     }
 
-    func keepMembers(
+    /// Keeps what was read. A list that was prefetched once stays one.
+    private func keepMembers(
         _ ids: [ObjectID],
         of object: any ManagedObject,
         slot: Int,
         commit: CommitNumber
     ) {
+        let known = object.storage.related?.first { $0.slot == slot }
+        keepMembers(
+            RelatedList(
+                slot: slot,
+                commit: commit,
+                ids: ids,
+                isPrefetched: known?.isPrefetched == true
+            ),
+            of: object
+        )
+    }
+
+    func keepMembers(_ list: RelatedList, of object: any ManagedObject) {
         var lists = object.storage.related ?? []
-        lists.removeAll { $0.slot == slot }
-        lists.append(RelatedList(slot: slot, commit: commit, ids: ids))
+        lists.removeAll { $0.slot == list.slot }
+        lists.append(list)
         object.storage.related = lists
     }
 

@@ -60,7 +60,7 @@ struct PrefetchNode {
     }
 }
 
-/// What a prefetch brought in: rows, and members of to-many relationships by owner.
+/// What a prefetch brought in: rows that are pinned, and members of to-many relationships by owner.
 struct PrefetchedRelations {
     var rows: [CachedRow] = []
     var lists: [ObjectID: [RelatedList]] = [:]
@@ -68,12 +68,7 @@ struct PrefetchedRelations {
     /// Gives an owner the members that were read for it.
     func give(to object: any ManagedObject) {
         for list in lists[object.storage.object] ?? [] {
-            object.storage.core.context?.keepMembers(
-                list.ids,
-                of: object,
-                slot: list.slot,
-                commit: list.commit
-            )
+            object.storage.core.context?.keepMembers(list, of: object)
         }
     }
 }
@@ -114,32 +109,73 @@ extension ManagedObjectContext {
             guard let relationship = model.properties[node.slot].relationship,
                 let target = container.schema.entity(relationship.target)
             else { continue }
-            var targets: Set<ObjectID> = []
+            var targets: [ObjectID] = []
             if relationship.isToMany {
-                let saved = ids.filter { changed[$0]?.isInserted != true }
-                let lists = try snapshot.relatedIDs(model.record, relationship.record, of: saved)
-                for (owner, list) in zip(saved, lists) {
-                    targets.formUnion(list)
+                for owner in saved(ids) {
+                    let list = try snapshot.relatedIDs(
+                        model.record,
+                        relationship.record,
+                        of: owner
+                    )
+                    targets += list
                     result.lists[owner, default: []].append(
-                        RelatedList(slot: node.slot, commit: snapshot.number, ids: list)
+                        RelatedList(
+                            slot: node.slot,
+                            commit: snapshot.number,
+                            ids: list,
+                            isPrefetched: true
+                        )
                     )
                 }
             } else {
-                for (id, row) in zip(ids, rows) {
-                    if case .reference(let edited)? = changed[id]?.storage.edits?.values[node.slot]
-                    {
-                        targets.insert(edited)
-                    } else if let row,
-                        let stored = try row.reference(model.columns[node.slot])
-                    {
-                        targets.insert(stored)
-                    }
-                }
+                targets = try self.targets(of: ids, rows, model, node.slot)
             }
-            let wanted = targets.filter { changed[$0]?.isInserted != true }.sorted()
+            // Where each has one owner nobody comes twice: the rows are made in the order in which
+            // they are gone through.
+            if !relationship.isKeptByInverse { targets = Self.ascending(targets) }
+            let wanted = saved(targets)
             let found = try snapshot.rows(target.record.id, wanted, pin: pin)
-            result.rows += found.compactMap { $0 }
+            if pin { result.rows += found.compactMap { $0 } }
             try prefetch(node.children, target, wanted, found, snapshot, pin, &result)
         }
+    }
+
+    /// The IDs without those of objects that were never saved.
+    private func saved(_ ids: [ObjectID]) -> [ObjectID] {
+        changed.isEmpty ? ids : ids.filter { changed[$0]?.isInserted != true }
+    }
+
+    /// What a to-one relationship leads to, as the context has it, from each of some objects.
+    private func targets(
+        of ids: [ObjectID],
+        _ rows: RowList,
+        _ model: EntityModel,
+        _ slot: Int
+    ) throws(RecordError) -> [ObjectID] {
+        var targets: [ObjectID] = []
+        targets.reserveCapacity(ids.count)
+        let column = model.columns[slot]
+        for (id, row) in zip(ids, rows) {
+            if !changed.isEmpty,
+                case .reference(let edited)? = changed[id]?.storage.edits?.values[slot]
+            {
+                targets.append(edited)
+            } else if let row, let stored = try row.reference(column) {
+                targets.append(stored)
+            }
+        }
+        return targets
+    }
+
+    /// Ascending, each once.
+    private static func ascending(_ ids: [ObjectID]) -> [ObjectID] {
+        var sorted = ids
+        sorted.sort()
+        var last: ObjectID?
+        sorted.removeAll { id in
+            defer { last = id }
+            return id == last
+        }
+        return sorted
     }
 }

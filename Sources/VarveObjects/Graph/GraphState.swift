@@ -114,6 +114,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case redoCascadesFurther
     case branchForgetsValues
     case pagesForgetEdits
+    case prefetchedListsStay
     case derivedIgnoresMerges
     case derivedIgnoresTheRest
     case stageReadsWhatItWrites

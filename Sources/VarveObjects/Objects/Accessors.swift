@@ -16,7 +16,19 @@ extension ManagedObject {
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) -> Value {
         if let value = storage.plainValue(column.definition.slot, Value.self) { return value }
+        // Of a fault that nobody observes.
+        if fillPlain(), let value = storage.plainValue(column.definition.slot, Value.self) {
+            return value
+        }
         return carefulValue(column, keyPath())
+    }
+
+    /// Fills a fault that nobody observes. False: it is none, or cannot be filled.
+    @usableFromInline func fillPlain() -> Bool {
+        guard storage.keptRow == 0, !storage.core.observes, storage.isFault,
+            let context = storage.core.context
+        else { return false }
+        return (try? context.fill(self)) != nil
     }
 
     /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is
@@ -75,10 +87,15 @@ extension ManagedObject {
             noteEndedContext(.read)
             return nil
         }
-        guard case .reference(let object)? = context.value(of: self, slot: slot) else {
+        let object: ObjectID
+        if let plain = storage.unedited(slot), let stored = try? plain.row.reference(plain.column) {
+            object = stored
+        } else if case .reference(let stored)? = context.value(of: self, slot: slot) {
+            object = stored
+        } else {
             return nil
         }
-        return context.target(of: self, slot: slot, object) as? Target
+        return context.typedTarget(of: self, slot: slot, object)
     }
 
     /// Sets a to-one relationship and keeps its inverse equal. An object that is deleted or of

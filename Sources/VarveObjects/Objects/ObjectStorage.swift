@@ -274,11 +274,14 @@ final class RelatedList {
     let slot: Int
     let commit: CommitNumber
     let ids: [ObjectID]
+    /// Whether a request prefetched it: who goes through it wants the members' values.
+    let isPrefetched: Bool
     /// The same, once a long list was asked often enough to be worth it.
     private var known: Set<ObjectID>?
 
-    init(slot: Int, commit: CommitNumber, ids: [ObjectID]) {
+    init(slot: Int, commit: CommitNumber, ids: [ObjectID], isPrefetched: Bool) {
         (self.slot, self.commit, self.ids) = (slot, commit, ids)
+        self.isPrefetched = isPrefetched
     }
 
     /// - Complexity: O(1), but for the first time.

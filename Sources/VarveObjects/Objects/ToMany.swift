@@ -2,7 +2,7 @@
 //
 // Invariants
 // - Holding it reads nothing. `ids`, `count` and `contains` ask the relationship's index only; each
-//   member is a fault of its own.
+//   member is a fault of its own, unless a request prefetched the list (`ToManyIterator.swift`).
 // - Once its members were read it is a stable collection: an index that was good stays good, though
 //   the context moves on. What is changed through it shows at once; others' changes show in the
 //   one that the property gives next.
@@ -17,6 +17,11 @@ import VarveRecords
 /// through, and a list on screen never asks for a row that is not there. When its context was reset
 /// or has ended, a list that was read has members without values.
 ///
+/// Going through it, with `for`, `map`, `filter` and what else begins at the beginning, makes up to
+/// 64 members together. They are faults; those of a list that a request prefetched come with their
+/// values, and rows that did not stay in memory are read in one pass. A member at an index is made
+/// by itself.
+///
 /// Adding and removing load neither the other members nor, as far as the inverse allows, the added
 /// one.
 public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
@@ -29,7 +34,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         self.slot = slot
     }
 
-    private var context: ManagedObjectContext? {
+    var context: ManagedObjectContext? {
         owner.storage.state.contains(.invalid) ? nil : owner.storage.core.context
     }
 
@@ -57,7 +62,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         read.isWatched = true
     }
 
-    private var members: [ObjectID] {
+    var members: [ObjectID] {
         if let known = read.ids { return known }
         watch()
         let ids = reading(Array(repeating: ReadMembers.unread, count: read.told)) {
@@ -103,13 +108,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
     /// The number of members.
     public var endIndex: Int { members.count }
 
-    /// The members, as they are when it begins.
-    public func makeIterator() -> AnyIterator<Target> {
-        var rest = members[...]
-        return AnyIterator { rest.popFirst().map(member) }
-    }
-
-    private func member(_ id: ObjectID) -> Target {
+    @usableFromInline func member(_ id: ObjectID) -> Target {
         let core = owner.storage.core
         guard let model = core.container.schema.entity(of: Target.self) else {
             preconditionFailure("\(Target.entityName) is not in the container's schema")
@@ -117,6 +116,11 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         if id != ReadMembers.unread, let context {
             if let watch = context.faultWatch, context.registered(id) == nil {
                 watch.led(to: id, owner.storage.model, slot)
+            }
+            if context.inHand == nil,
+                let object = context.core.registry.find(id, entity: model.number, as: Target.self)
+            {
+                return object
             }
             if let object = context.object(id, model) as? Target { return object }
         } else if let object = core.context?.registered(id) as? Target {
@@ -215,7 +219,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Removes all members.
     public func removeAll() {
-        edited?.asOneEdit { for target in Array(self) { remove(target) } }
+        edited?.asOneEdit { for id in members { remove(member(id)) } }
     }
 
     /// Makes these objects the members; in an ordered relationship in this order.
@@ -225,7 +229,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     private func replace(with targets: [Target]) {
         let wanted = Set(targets.map { $0.storage.object })
-        for target in Array(self) where !wanted.contains(target.storage.object) { remove(target) }
+        for id in members where !wanted.contains(id) { remove(member(id)) }
         append(contentsOf: targets)
         if owner.storage.model.properties[slot].relationship?.isOrdered == true {
             var seen: Set<ObjectID> = []
@@ -237,7 +241,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 }
 
 /// The members as one `ToMany` read them.
-private final class ReadMembers {
+final class ReadMembers {
     /// Stands for members that were counted and then could not be read: a collection has as many
     /// as it said. They have no values, and the failure is remembered as any.
     static let unread = ObjectID(0)

@@ -145,6 +145,15 @@ struct RelationshipModel: Sendable {
     var isKeptByInverse: Bool { isToMany && inverseSlot != nil && !inverseIsToMany }
 }
 
+/// What following a to-one relationship needs to know.
+struct RelationshipHop: Sendable {
+    /// Number of the entity that it leads to.
+    let target: Int
+    /// Whether the store may hold a reference to an object that is gone: the rule of the other side
+    /// says what becomes of it; without another side, that of the relationship itself.
+    let mayDangle: Bool
+}
+
 /// All entities of an opened container.
 final class SchemaModel: Sendable {
     let entities: [EntityModel]
@@ -156,6 +165,9 @@ final class SchemaModel: Sendable {
     let hasCounts: Bool
     /// For each entity, the relationships with a count that lead to it.
     private let counting: [EntityID: [(owner: EntityModel, slot: Int)]]
+    /// By entity and slot; nil: no relationship. Read without a copy of the relationship's model,
+    /// whose names are counted.
+    private let hops: [[RelationshipHop?]]
     private let byID: [EntityID: EntityModel]
     private let byType: [ObjectIdentifier: EntityModel]
     private let unlisted = Mutex<[ObjectIdentifier: EntityModel]>([:])
@@ -185,6 +197,16 @@ final class SchemaModel: Sendable {
             uniquingKeysWith: { first, _ in first }
         )
         hasCounts = entities.contains { !$0.countedSlots.isEmpty }
+        hops = entities.map { owner in
+            owner.properties.map { property in
+                guard let relationship = property.relationship,
+                    let target = entities.first(where: { $0.record.id == relationship.target })
+                else { return nil }
+                let back = relationship.inverseSlot.map { target.properties[$0].relationship }
+                let rule = back.map { $0?.rule } ?? relationship.rule
+                return RelationshipHop(target: target.number, mayDangle: rule == .noAction)
+            }
+        }
         var counting: [EntityID: [(owner: EntityModel, slot: Int)]] = [:]
         for owner in entities {
             for slot in owner.countedSlots {
@@ -203,6 +225,11 @@ final class SchemaModel: Sendable {
             }
         }
         self.danglers = danglers
+    }
+
+    /// Where a relationship leads to; nil: it is none, or the entity is not listed.
+    func hop(_ model: EntityModel, _ slot: Int) -> RelationshipHop? {
+        model.number < hops.count ? hops[model.number][slot] : nil
     }
 
     func entity(_ id: EntityID) -> EntityModel? { byID[id] }

@@ -6,6 +6,8 @@
 //
 // Why: an object's end is two locks otherwise, its registry's and the row cache's.
 
+import VarveFormat
+
 /// Rows that objects have let go of, each with a pin and a reference.
 @safe public struct EndedRows: ~Copyable {
     /// Rows that there is room for.
@@ -42,12 +44,26 @@
         count &+= 1
     }
 
-    /// Calls `body` with each row, in the order in which they came.
-    func forEach(_ body: (borrowing CachedRow) -> Void) {
+    /// Calls `body` with each row, in the order in which they came, and `soon` some rows earlier:
+    /// their memory has been asked for then.
+    func forEach(
+        soon: (borrowing CachedRow) -> Void,
+        _ body: (borrowing CachedRow) -> Void
+    ) {
         guard let places = unsafe places else { return }
-        // References of this value's own, which it keeps while it is borrowed here.
-        for index in 0..<count { unsafe UncountedRow(bits: places[index])?.lend(body) }
+        for index in 0..<count + 2 * Self.step {
+            // References of this value's own, which it keeps while it is borrowed here.
+            if index < count, let row = unsafe UnsafeRawPointer(bitPattern: places[index]) {
+                unsafe ComingMemory.foresee(row, MemoryLayout<RowHead>.size + 16)
+            }
+            let near = index - Self.step
+            if near >= 0, near < count { unsafe UncountedRow(bits: places[near])?.lend(soon) }
+            let here = near - Self.step
+            if here >= 0 { unsafe UncountedRow(bits: places[here])?.lend(body) }
+        }
     }
+
+    private static var step: Int { 6 }
 }
 
 // Memory of its own; rows may be read and let go on any thread.

@@ -1,4 +1,4 @@
-// Object IDs to heads of the row cache: open addressing, one cache line per lookup.
+// FENCE: object IDs to heads of the row cache: open addressing, one cache line per lookup.
 //
 // Invariants
 // - The number of entries is a power of two and at least a third larger than the number of heads.
@@ -11,9 +11,10 @@
 // lines per lookup, and never shrinks.
 
 import VarveBase
+import VarveFormat
 
 /// What the row cache knows of one object.
-struct RowCacheHead: Equatable {
+struct RowCacheHead: Equatable, BitwiseCopyable {
     /// Slot of the object's newest row, or `RowCacheState.none`.
     var newest: Int32 = -1
     /// Number of contexts that have the object registered.
@@ -25,7 +26,7 @@ struct RowCacheHead: Equatable {
 
 /// Heads by object ID.
 struct HeadTable {
-    private struct Entry {
+    private struct Entry: BitwiseCopyable {
         var id: UInt64 = 0
         var head = RowCacheHead()
     }
@@ -83,6 +84,14 @@ struct HeadTable {
         default: break
         }
         return result
+    }
+
+    /// Asks for the memory of an object's head, which will be looked at soon.
+    func foresee(_ id: ObjectID) {
+        if entries.isEmpty { return }
+        let home = NumberHash.mix(id.rawValue, 0) & (entries.count - 1)
+        // Nothing is read.
+        unsafe ComingMemory.foresee(entries.span.bytes, at: home * MemoryLayout<Entry>.stride)
     }
 
     /// Makes room for so many heads in all.

@@ -8,6 +8,7 @@
 
 import Synchronization
 public import VarveBase
+import VarveFormat
 
 #if VARVE_THREAD_SANITIZER
 /// In the whole module: the thread sanitizer sees nothing of the other one.
@@ -122,7 +123,9 @@ public final class RowCache: Sendable {
 
     /// Takes back one pin each.
     public func unpin(_ rows: borrowing EndedRows) {
-        state.withLock { state in rows.forEach { state.unpin($0) } }
+        state.withLock { state in
+            rows.forEach(soon: { state.foresee($0) }, { state.unpin($0) })
+        }
     }
 
     /// Evicts every row that is not pinned, and what was read ahead, as under memory pressure.
@@ -227,7 +230,9 @@ public final class RowCache: Sendable {
     func insert(_ rows: RowListStorage, _ places: [Int], readAt commit: CommitNumber, pin: Bool) {
         state.withLock { state in
             if pin { state.reserve(rows: places.count) }
-            for place in places {
+            for (index, place) in places.enumerated() {
+                let coming = index + ComingMemory.rowsAhead
+                if coming < places.count, let id = rows.id(places[coming]) { state.foresee(id) }
                 guard let row = rows.row(place) else { continue }
                 let kept = state.insert(row, readAt: commit.rawValue, pin: pin)
                 if kept.isSame(as: row) { continue }

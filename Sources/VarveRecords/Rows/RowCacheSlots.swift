@@ -8,9 +8,11 @@
 // let go is a dozen writes.
 
 import VarveBase
+import VarveFormat
 
 /// One row of the row cache, or a free place.
 struct RowCacheSlot {
+    /// Stands first (`RowCacheSlots.foreseeRow`).
     var row: CachedRow?
     var until: UInt64
     var pins: Int32
@@ -54,6 +56,21 @@ struct RowCacheSlot {
             // One of `count` slots.
             yield unsafe &base[index]
         }
+    }
+
+    /// Asks for the memory of a slot, if it is one.
+    func foresee(_ index: Int) {
+        if index < 0 || index >= count { return }
+        unsafe ComingMemory.foresee(base + index, MemoryLayout<RowCacheSlot>.size)
+    }
+
+    /// Asks for the memory of a slot's row, to which a reference will be made soon.
+    func foreseeRow(_ index: Int) {
+        if index < 0 || index >= count { return }
+        // One of `count` slots, with its row in front: a reference or nothing, which is looked at
+        // without counting it.
+        let row = unsafe UnsafeRawPointer(base + index).load(as: UnsafeRawPointer?.self)
+        if let row = unsafe row { unsafe ComingMemory.foresee(row, 1) }
     }
 
     /// Makes room for so many slots in all.

@@ -75,8 +75,15 @@ struct RowCacheState: ~Copyable, Sendable {
         while start < ids.count {
             let end = min(start + Self.findAtOnce, ids.count)
             places.removeAll(keepingCapacity: true)
-            for index in start..<end { places.append(heads[ids[index]].newest) }
-            for index in places.indices { places[index] = version(places[index], at: commit) }
+            for index in start..<end { heads.foresee(ids[index]) }
+            for index in start..<end {
+                places.append(heads[ids[index]].newest)
+                slots.foresee(Int(places[index &- start]))
+            }
+            for index in places.indices {
+                places[index] = version(places[index], at: commit)
+                slots.foreseeRow(Int(places[index]))
+            }
             for index in places.indices {
                 let place = places[index]
                 if place != Self.none, let row = use(place, pin: pin) {
@@ -256,6 +263,12 @@ struct RowCacheState: ~Copyable, Sendable {
         if slots[Int(index)].until == Self.open { linkWarm(index) } else { linkCold(index) }
         evict()
     }
+
+    /// Asks for the memory of an object's head, which will be used soon.
+    func foresee(_ id: ObjectID) { heads.foresee(id) }
+
+    /// Asks for the memory of a row's slot, which will be used soon.
+    func foresee(_ row: borrowing CachedRow) { slots.foresee(Int(row.place)) }
 
     /// Makes room for `count` more objects at once.
     mutating func reserve(_ count: Int) { heads.reserve(heads.count + count) }

@@ -9,6 +9,8 @@
 // Why not an array of `CachedRow?`: an array hands out a second reference to each row, and ends by
 // asking for each element's type how it is let go: a tenth of a fetch.
 
+import VarveBase
+
 /// Rows by position, nil where there is none; a reference.
 public struct RowList: RandomAccessCollection {
     @usableFromInline let storage: RowListStorage
@@ -104,6 +106,14 @@ public struct RowList: RandomAccessCollection {
         return unsafe Unmanaged<RowMemory>.fromOpaque(memory)._withUnsafeGuaranteedRef { memory in
             memory.entity !== entity && memory.entity.id != entity.id
         }
+    }
+
+    /// The object of the row at a position. No new reference to it.
+    func id(_ index: Int) -> ObjectID? {
+        let bits = bits(index)
+        guard bits > 1, let memory = unsafe UnsafeRawPointer(bitPattern: bits) else { return nil }
+        // The list keeps a reference.
+        return unsafe Unmanaged<RowMemory>.fromOpaque(memory)._withUnsafeGuaranteedRef { $0.id }
     }
 
     /// Lets the row at a position go.

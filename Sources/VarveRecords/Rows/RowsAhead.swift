@@ -43,6 +43,11 @@ public final class RowsAhead: Sendable {
     /// What a row of so many bytes weighs here.
     public static func weight(ofRow bytes: Int) -> Int { bytes + RowChunk.weightPerRow }
 
+    /// Asks for the memory of a row that will be looked up soon.
+    func foresee(_ position: Int) {
+        if range.contains(position) { chunk.foresee(position - range.lowerBound) }
+    }
+
     /// The row at a position of the list.
     func row(at position: Int, _ id: ObjectID) -> Found {
         guard range.contains(position) else { return .unknown }

@@ -45,7 +45,7 @@ import VarveTesting
         #expect(store.rowCache.contains(ids[0]) && !store.rowCache.contains(ids[1]))
         // The references are still there: those of rows that left the cache, too.
         var names: [String] = []
-        ended.forEach { row in names.append((try? row.text(ColumnID(0))) ?? "") }
+        ended.forEach(soon: { _ in }) { row in names.append((try? row.text(ColumnID(0))) ?? "") }
         #expect(names == ids.map { "n\($0.rawValue)" })
         store.rowCache.unpin(again)
         #expect(store.rowCache.statistics.rows == 0)
@@ -75,5 +75,21 @@ import VarveTesting
         kept = nil
         #expect(second == nil)
         #expect(store.rowCache.statistics.rows == 0)
+    }
+
+    @Test(arguments: [0, 1, 5, 6, 7, 11, 12, 13, 64])
+    func `Each row is announced once, before its turn, and comes in order`(count: Int) throws {
+        let (store, city, ids) = try world(count, budget: 1 << 20)
+        let list = try store.snapshot().rows(city.id, ids, pin: true)
+        var ended = EndedRows()
+        for index in ids.indices { ended.append(list.take(index)) }
+        var (soon, now): ([ObjectID], [ObjectID]) = ([], [])
+        ended.forEach(soon: { soon.append($0.id) }) { row in
+            now.append(row.id)
+            #expect(soon.count >= now.count)
+        }
+        #expect(soon == ids && now == ids)
+        store.rowCache.unpin(ended)
+        #expect(store.rowCache.statistics.pinnedRows == 0)
     }
 }

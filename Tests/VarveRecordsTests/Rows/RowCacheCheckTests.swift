@@ -51,4 +51,26 @@ import VarveEngine
         }
         #expect(Self.says(result, "a registered object has a head"))
     }
+
+    /// `RowCacheSlots.foreseeRow` looks at the reference where it stands.
+    @Test("A slot has its row in front, one word that is nil or a reference") func rowInFront() {
+        #expect(MemoryLayout<RowCacheSlot>.offset(of: \.row) == 0)
+        #expect(MemoryLayout<CachedRow?>.size == MemoryLayout<UInt>.size)
+    }
+
+    @Test("Memory may be asked for that is not there") func nothingToForesee() {
+        var state = RowCacheState(budget: 1 << 20, published: CommitNumber(1))
+        state.foresee(ObjectID(.max))
+        state.register(ObjectID(5))
+        for id in [0, 5, UInt64.max] { state.foresee(ObjectID(id)) }
+        #expect(state.references(ObjectID(5)) == 1)
+        var slots = RowCacheSlots()
+        for index in [-1, 0, 1, Int.max] {
+            slots.foresee(index)
+            slots.foreseeRow(index)
+        }
+        slots.reserve(4)
+        slots.foreseeRow(0)
+        #expect(slots.count == 0)
+    }
 }

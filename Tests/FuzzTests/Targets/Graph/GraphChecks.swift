@@ -20,7 +20,8 @@ extension GraphWorld {
         let betas = try context.fetchIDs(Beta.all).map { self.number($0.objectID) }
         try expect(alphas, ordered(state.living("A")), "\(who): all of Alpha")
         try expect(betas, ordered(state.living("B")), "\(who): all of Beta")
-        var all: [any ManagedObject] = []
+        // Their lists are gone through below.
+        var all = try prefetched(context, state)
         for id in state.living {
             guard let object = try context.existingObject(with: ids[id]) else {
                 throw fail("\(who): \(name(id)) is fetched and not there")
@@ -36,6 +37,19 @@ extension GraphWorld {
         if !context.readFailures.isEmpty {
             throw fail("\(who): a read failed: \(context.readFailures)")
         }
+    }
+
+    /// Objects with lists that were prefetched, at every third time.
+    private func prefetched(
+        _ context: ManagedObjectContext,
+        _ state: ModelState
+    ) throws -> [any ManagedObject] {
+        if (commit + state.living.count) % 3 != 0 { return [] }
+        let alphas = Alpha.all.prefetch {
+            ($0.children, $0.playlist, $0.tags, $0.picks, $0.steps, $0.parent, $0.book.chapters)
+        }
+        let betas = Beta.all.prefetch { ($0.chapters, $0.guests, $0.tagged, $0.stepOf) }
+        return try context.fetch(alphas) as [any ManagedObject] + context.fetch(betas)
     }
 
     private func compare(
