@@ -17,6 +17,7 @@ struct QueryModel {
     var cities: [ObjectID: Object] = [:]
     var countries: [ObjectID: Object] = [:]
     var tags: [ObjectID: Object] = [:]
+    private let answers = InnerAnswers()
 
     // MARK: Values
 
@@ -111,8 +112,15 @@ struct QueryModel {
         }
     }
 
-    /// The objects of a request inside a filter.
+    /// The objects of a request inside a filter: the same for all rows of a fetch.
     private func inner(_ request: InnerRequest) -> [ObjectID] {
+        if let known = answers.find(request) { return known }
+        let answer = answered(request)
+        answers.note(request, answer)
+        return answer
+    }
+
+    private func answered(_ request: InnerRequest) -> [ObjectID] {
         let all = ["City": cities, "Country": countries, "Tag": tags][request.entity] ?? [:]
         var found = all.values.filter { matches(request.predicate, $0) }
         found.sort { precedes(request.sort, $0, $1) }
@@ -134,6 +142,8 @@ struct QueryModel {
     }
 
     func fetch(_ query: RecordQuery, after: Object? = nil, before: Object? = nil) -> [ObjectID] {
+        answers.begin()
+        defer { answers.end() }
         var found = cities.values.filter { matches(query.predicate, $0) }
         found.sort { precedes(query.sort, $0, $1) }
         if let after { found.removeAll { !precedes(query.sort, after, $0) } }
@@ -143,5 +153,27 @@ struct QueryModel {
             return Array(ids.dropLast(query.offset).suffix(query.limit ?? ids.count))
         }
         return Array(ids.dropFirst(query.offset).prefix(query.limit ?? ids.count))
+    }
+}
+
+/// What the requests inside a filter gave, while one fetch goes through its rows: answered again for
+/// each row they cost its square.
+private final class InnerAnswers {
+    private var known: [(request: InnerRequest, answer: [ObjectID])] = []
+    private var isOn = false
+
+    func begin() { isOn = true }
+
+    func end() {
+        isOn = false
+        known = []
+    }
+
+    func find(_ request: InnerRequest) -> [ObjectID]? {
+        known.first { $0.request == request }?.answer
+    }
+
+    func note(_ request: InnerRequest, _ answer: [ObjectID]) {
+        if isOn { known.append((request, answer)) }
     }
 }
