@@ -156,8 +156,8 @@ struct QueryModel {
     }
 }
 
-/// What the requests inside a filter gave, while one fetch goes through its rows: answered again for
-/// each row they cost its square.
+/// What the requests inside a filter gave, while one fetch goes through its rows: answered again
+/// for each row they cost its square.
 private final class InnerAnswers {
     private var known: [(request: InnerRequest, answer: [ObjectID])] = []
     private var isOn = false
