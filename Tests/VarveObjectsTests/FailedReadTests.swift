@@ -44,6 +44,16 @@ import VarveObjects
         #expect(try storedNames(container) == ["depends 3"])
     }
 
+    /// To fill the object, and for the one value.
+    @Test func aReadThatFailsAsksTheStoreTwice() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let broken = try context.object(with: ghost(in: container))
+        let read = reads(container) { broken.name }
+        #expect(read.value == "" && read.passes == 2 && read.reads == 0)
+        #expect(context.readFailures.count == 1)
+    }
+
     @Test func editsOfFailedObjectsAreKeptOut() throws {
         let container = try graph()
         let context = container.newContext()

@@ -25,6 +25,16 @@ import VarveBase
         return (container, folder.id)
     }
 
+    /// The folder, with its list prefetched or not.
+    private func folder(
+        _ id: Folder.ID,
+        isPrefetched: Bool,
+        _ context: ManagedObjectContext
+    ) throws -> Folder {
+        if isPrefetched { return try prefetched(context) }
+        return try #require(try context.existingObject(with: id))
+    }
+
     private func prefetched(_ context: ManagedObjectContext) throws -> Folder {
         let found = try context.fetch(Folder.all.prefetch { $0.items })
         return try #require(found.first)
@@ -58,7 +68,7 @@ import VarveBase
         #expect(walk.passes == 2 + (count - 48 + 63) / 64)
     }
 
-    @Test("Members of another list are faults, and reading their number reads no row")
+    @Test("Members of a list that was not prefetched are faults, each read by itself")
     func faults() throws {
         let (container, id) = try world(100)
         let context = container.newContext()
@@ -74,9 +84,7 @@ import VarveBase
     func living(isPrefetched: Bool) throws {
         let (container, id) = try world(1_000)
         let context = container.newContext()
-        let folder =
-            try isPrefetched
-            ? prefetched(context) : #require(try context.existingObject(with: id))
+        let folder = try folder(id, isPrefetched: isPrefetched, context)
         var most = 0
         for _ in folder.items { most = max(most, container.statistics.registeredObjects) }
         // The folder, those that are made, and the one of before in the hand of the loop.
@@ -100,9 +108,7 @@ import VarveBase
     func identity(isPrefetched: Bool) throws {
         let (container, id) = try world(50)
         let context = container.newContext()
-        let folder =
-            try isPrefetched
-            ? prefetched(context) : #require(try context.existingObject(with: id))
+        let folder = try folder(id, isPrefetched: isPrefetched, context)
         let edited = folder.items[20]
         edited.number = -1
         let new = Item(in: context)
@@ -227,7 +233,7 @@ import VarveBase
         #expect(container.statistics.rowCache.pinnedRows == 1)
     }
 
-    @Test("Emptying a prefetched list reads no row")
+    @Test("Emptying a prefetched list reads no more than emptying another one")
     func emptied() throws {
         let (container, _) = try world(100, rowBytes: 0)
         let context = container.newContext()
@@ -254,5 +260,41 @@ import VarveBase
         let stranger = folder.items.member(folder.storage.object)
         #expect(stranger.storage.state.contains(.invalid))
         #expect(try context.existingObject(with: id) === folder)
+        // A to-one that leads to an object of another entity leads nowhere.
+        let item = try #require(folder.items.first)
+        let slot = Item.columns.folder._definition.slot
+        let wrong: Folder? = context.typedTarget(of: item, slot: slot, item.storage.object)
+        #expect(wrong == nil && context.registered(item.storage.object) === item)
+        let right: Folder? = context.typedTarget(of: item, slot: slot, folder.storage.object)
+        #expect(right === folder)
+    }
+}
+
+extension HookTests {
+    /// A fault behind it had left the context, got its row all the same, and never gave the pin
+    /// back.
+    @Test func awakeFromFetchMayResetAndReadOn() throws {
+        try scene { scene in
+            let owner = try scene.saved("owner")[0]
+            for child in try scene.saved("a", "b", "c") { child.parent = owner }
+            try scene.context.save()
+            scene.context.reset()
+            let fresh = scene.container.newContext()
+            #expect(try fresh.count(Hooked.all) == 4)
+            var known = try #require(try fresh.fetch(Hooked.where { $0.name == "c" }).first)
+            let found = try fresh.fetch(
+                Hooked.where { $0.name == "owner" }.prefetch { $0.children }
+            )
+            scene.script.awakeFromFetch = { object in
+                guard object.context === fresh, object.name == "a" else { return }
+                scene.script.awakeFromFetch = nil
+                fresh.reset()
+                #expect((try? fresh.count(Hooked.all)) == 4)
+            }
+            let names = found[0].children.map(\.name)
+            #expect(names.count == 3 && known.context == nil)
+            known = owner
+            #expect(scene.container.statistics.rowCache.pinnedRows == 0)
+        }
     }
 }

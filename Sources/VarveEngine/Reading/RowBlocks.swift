@@ -68,7 +68,8 @@ public struct RowBlock: Sendable {
             // Once it is known how large these rows are: an array that grows is written twice.
             if rows.count == Self.sampled, objects.count > 4 * Self.sampled {
                 let expected = writer.count / Self.sampled * objects.count
-                writer.reserve(min(expected + expected / 16, Self.reservedMax) - writer.count)
+                let most = min(Self.reservedMax, room?.most ?? .max)
+                writer.reserve(min(expected + expected / 16, most) - writer.count)
             }
             rows.append(
                 Row(
@@ -96,9 +97,14 @@ public struct RowBlock: Sendable {
 private final class RowBlockRoom: Sendable {
     /// Bytes that a block takes before it says so.
     static let piece = 16 << 10
+    /// Bytes that all blocks together may take.
+    let most: Int
     private let left: Atomic<Int>
 
-    init(_ bytes: Int) { left = Atomic(bytes) }
+    init(_ bytes: Int) {
+        most = bytes
+        left = Atomic(bytes)
+    }
 
     var isExceeded: Bool { left.load(ordering: .relaxed) < 0 }
 

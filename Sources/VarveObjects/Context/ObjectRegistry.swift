@@ -145,10 +145,11 @@ import VarveRecords
     /// Lets the IDs of a list lead to its objects. Those that are new have the tokens from
     /// `firstToken` on, by their position.
     ///
-    /// - Parameter isInOrder: whether each object's follower is noted, for reading ahead.
-    /// - Parameter newObject: the address (`bits`) of the object at a position; 0: it was here
-    ///   before. An array of objects would be read through a generic here, with two reference
-    ///   counts for each.
+    /// - Parameters:
+    ///   - isInOrder: whether each object's follower is noted, for reading ahead.
+    ///   - newObject: the address (`bits`) of the object at a position; 0: it was here before. An
+    ///     array of objects would be read through a generic here, with two reference counts for
+    ///     each.
     @usableFromInline func insert(
         _ ids: [ObjectID],
         entity: Int,

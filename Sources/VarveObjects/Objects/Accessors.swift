@@ -16,19 +16,19 @@ extension ManagedObject {
         _ keyPath: @autoclosure () -> KeyPath<Self, Value>
     ) -> Value {
         if let value = storage.plainValue(column.definition.slot, Value.self) { return value }
-        // Of a fault that nobody observes.
-        if fillPlain(), let value = storage.plainValue(column.definition.slot, Value.self) {
+        let wasFault = fillPlainFault()
+        if wasFault, let value = storage.plainValue(column.definition.slot, Value.self) {
             return value
         }
-        return carefulValue(column, keyPath())
+        return carefulValue(column, keyPath(), fills: !wasFault)
     }
 
-    /// Fills a fault that nobody observes. False: it is none, or cannot be filled.
-    @usableFromInline func fillPlain() -> Bool {
-        guard storage.keptRow == 0, !storage.core.observes, storage.isFault,
-            let context = storage.core.context
-        else { return false }
-        return (try? context.fill(self)) != nil
+    /// Fills a fault that nobody observes; a failure is remembered.
+    /// - Returns: whether it was one.
+    @usableFromInline func fillPlainFault() -> Bool {
+        guard storage.keptRow == 0, !storage.core.observes, storage.isFault else { return false }
+        fillOrNote()
+        return true
     }
 
     /// Sets an attribute. For accessors only. A fault is filled first; if that fails, the value is
@@ -121,19 +121,22 @@ extension ManagedObject {
 
     @usableFromInline func carefulValue<Value: StorableValue>(
         _ column: Column<Self, Value>,
-        _ keyPath: KeyPath<Self, Value>
+        _ keyPath: KeyPath<Self, Value>,
+        fills: Bool
     ) -> Value {
-        readValue(column, keyPath)
+        readValue(column, keyPath, fills: fills)
     }
 
     /// Reads an attribute that a property shows as something else.
+    /// - Parameter fills: false if it was tried to fill a fault already.
     func readValue<Value: StorableValue, Shown>(
         _ column: Column<Self, Value>,
-        _ keyPath: KeyPath<Self, Shown>
+        _ keyPath: KeyPath<Self, Shown>,
+        fills: Bool = true
     ) -> Value {
         let slot = checkedSlot(column.definition)
         track(keyPath, slot)
-        if storage.isFault { fillOrNote() }
+        if fills, storage.isFault { fillOrNote() }
         if let plain = storage.unedited(slot), let value = Value.read(plain.row, plain.column) {
             return value
         }

@@ -17,10 +17,9 @@ import VarveRecords
 /// through, and a list on screen never asks for a row that is not there. When its context was reset
 /// or has ended, a list that was read has members without values.
 ///
-/// Going through it, with `for`, `map`, `filter` and what else begins at the beginning, makes up to
-/// 64 members together. They are faults; those of a list that a request prefetched come with their
-/// values, and rows that did not stay in memory are read in one pass. A member at an index is made
-/// by itself.
+/// A loop over it, `map`, `filter` and `reduce` make up to 64 members together. They are faults;
+/// those of a list that a request prefetched come with their values, and rows that did not stay in
+/// memory are read in one pass. A member at an index is made by itself.
 ///
 /// Adding and removing load neither the other members nor, as far as the inverse allows, the added
 /// one.
@@ -62,7 +61,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         read.isWatched = true
     }
 
-    var members: [ObjectID] {
+    @usableFromInline var members: [ObjectID] {
         if let known = read.ids { return known }
         watch()
         let ids = reading(Array(repeating: ReadMembers.unread, count: read.told)) {

@@ -26,6 +26,9 @@ extension ToMany {
         /// Position of the first of them.
         @usableFromInline var madeStart = 0
 
+        /// Members that are made together at most.
+        @usableFromInline static var togetherMax: Int { 64 }
+
         @usableFromInline init(_ list: ToMany, _ ids: [ObjectID]) {
             (self.list, self.ids) = (list, ids)
         }
@@ -45,7 +48,7 @@ extension ToMany {
 
         /// Makes the members that come next: few at first, as who looks for one may find it soon.
         @inlinable @inline(never) mutating func make() {
-            let room = Swift.min(ToManyWalk.togetherMax, Swift.max(16, 2 * made.count))
+            let room = Swift.min(Self.togetherMax, Swift.max(16, 2 * made.count))
             made = []
             let part = ids[position..<Swift.min(ids.count, position + room)]
             madeStart = position
@@ -63,7 +66,7 @@ extension ToMany {
     }
 
     /// The members, as they are when it begins.
-    @inlinable public func makeIterator() -> Iterator { Iterator(self, membersToWalk()) }
+    @inlinable public func makeIterator() -> Iterator { Iterator(self, members) }
 
     /// What `transform` makes of each member. By itself a collection would ask for one position
     /// after the other, and each member would be made by itself.
@@ -76,9 +79,6 @@ extension ToMany {
         while let member = walk.next() { values.append(try transform(member)) }
         return values
     }
-
-    /// What `makeIterator` goes through.
-    @usableFromInline func membersToWalk() -> [ObjectID] { members }
 
     /// What is needed to make the next members together, of which there may be fewer than asked
     /// for; nil: the next one is to be made by itself.
@@ -109,12 +109,6 @@ extension ToMany {
         if zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) { return true }
         return Set(ids).count == ids.count
     }
-}
-
-/// Figures of walks.
-@usableFromInline enum ToManyWalk {
-    /// Members that are made together.
-    @usableFromInline static var togetherMax: Int { 64 }
 }
 
 /// Members that are to be made.
