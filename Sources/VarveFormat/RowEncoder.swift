@@ -185,9 +185,13 @@ public import VarveBase
     /// Sets a text. A native string's UTF-8 is copied as it lies.
     @inline(__always)
     public mutating func set(_ column: Int, text value: String) {
-        var value = value
         // The buffer lives for the call; its bytes are copied.
-        value.withUTF8 { unsafe setBytes(column, RowTag.textBase, UnsafeRawBufferPointer($0)) }
+        let isSet: Void? = unsafe value.utf8.withContiguousStorageIfAvailable {
+            unsafe setBytes(column, RowTag.textBase, UnsafeRawBufferPointer($0))
+        }
+        if isSet != nil { return }
+        var native = value
+        native.withUTF8 { unsafe setBytes(column, RowTag.textBase, UnsafeRawBufferPointer($0)) }
     }
 
     /// Sets data.

@@ -93,7 +93,7 @@ public final class RecordSnapshot: Sendable {
         }
         store.counters.storeReads.count(rows.count)
         rows.reverse()
-        _ = store.rowCache.insert(rows, readAt: number, pin: false)
+        store.rowCache.insert(rows, readAt: number)
     }
 
     /// Reads rows of IDs in any order, each page once a chunk; those that exist come in the order
@@ -178,7 +178,9 @@ public final class RecordSnapshot: Sendable {
         let entity = try reader.entity(entity)
         let rows = RowListStorage(count: ids.count)
         var missing = store.rowCache.find(ids, at: number, pin: pin, counts: counting, into: rows)
-        for index in ids.indices where rows.isOfOther(index, than: entity) {
+        for index in ids.indices {
+            let found = rows.link(index)
+            if found.isNone || !found.isOfOther(than: entity) { continue }
             if pin, let row = rows.row(index) { store.rowCache.unpin(row) }
             rows.drop(index)
         }
@@ -205,7 +207,7 @@ public final class RecordSnapshot: Sendable {
             } catch {
                 // Those are not in the cache yet.
                 for place in places { rows.drop(place) }
-                if pin { store.rowCache.unpin(RowList(rows).compactMap(\.self)) }
+                if pin { store.rowCache.unpin(RowList(rows)) }
                 throw error
             }
             if counting { countReads(known - rows.missing) }

@@ -16,7 +16,7 @@ import Testing
         "Sources/VarveRecords/Rows/RowMemory.swift",
         "Sources/VarveRecords/Rows/HeadTable.swift",
         "Sources/VarveRecords/Rows/RowList.swift",
-        "Sources/VarveRecords/Rows/RowCacheSlots.swift",
+        "Sources/VarveRecords/Rows/RowLink.swift",
         "Sources/VarveRecords/Rows/EndedRows.swift",
         "Sources/VarveFormat/FrameHash.swift",
         "Sources/VarveFormat/BlobHasher.swift",

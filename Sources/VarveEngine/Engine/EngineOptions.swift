@@ -87,7 +87,7 @@ public struct EngineOptions: Sendable {
     /// The same for a replay, which keeps everything in memory.
     static let replaySortBytesMax = 8 << 20
     /// Bytes of changed nodes from which a transaction writes those that an import has finished.
-    public var appendedBytesMax = 16 << 20
+    public var appendedBytesMax = 8 << 20
     /// Bytes of changed nodes from which a transaction writes all of them; those that it comes back
     /// to are then written more than once.
     public var changedBytesMax = 128 << 20

@@ -12,6 +12,7 @@ extension TreeEditor {
     // MARK: Split
 
     func split(along path: inout ContiguousArray<Step>) throws(EngineError) {
+        precondition(appended == 0, "a way is counted before it becomes another one")
         for depth in path.indices.reversed() {
             let (node, index) = (path[depth].node, path[depth].index)
             guard isTooHeavy(node) else { return }

@@ -20,13 +20,27 @@ final class TreeEditor {
     /// The same for inner nodes.
     let innerWeight: Int
     /// Changed here and in TreeEditor+Balance.swift only.
-    var root: TreeRoot
+    var root: TreeRoot {
+        get {
+            settleAppended()
+            return knownRoot
+        }
+        _modify {
+            settleAppended()
+            yield &knownRoot
+        }
+    }
+    /// The root without the rows that are not counted yet (`appended`).
+    private var knownRoot: TreeRoot
     /// Nodes with the stamp: of this tree, and of all that the transaction changes.
     private(set) var changed = 0
     private let allChanged: ChangedNodeCount
     /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
     /// carries the stamp.
     private var tail: ContiguousArray<Step> = []
+    /// Entries that went behind the last one and that nothing on the way there counts yet: one step
+    /// for many rows. Whoever looks at the root, or leaves the way, counts them first.
+    private(set) var appended = 0
     /// The way to the leaf of the row that was changed last, while nothing else happened. Every
     /// node on it carries the stamp.
     private var lastRow: ContiguousArray<Step> = []
@@ -47,7 +61,7 @@ final class TreeEditor {
         self.loader = loader
         self.splitWeight = splitWeight
         self.innerWeight = innerWeight ?? splitWeight
-        self.root = root
+        knownRoot = root
         allChanged = changed
     }
 
@@ -55,8 +69,8 @@ final class TreeEditor {
 
     /// Takes every entry out.
     func removeAll() {
-        root = .empty
         forgetWays()
+        root = .empty
         countChanged(-changed)
     }
 
@@ -73,8 +87,17 @@ final class TreeEditor {
     }
 
     private func forgetWays() {
+        settleAppended()
         tail = []
         lastRow = []
+    }
+
+    /// Counts the entries that went behind the last one, on the way there.
+    private func settleAppended() {
+        if appended == 0 { return }
+        let count = appended
+        appended = 0
+        addRows(count, along: tail)
     }
 
     struct Step {
@@ -190,7 +213,7 @@ final class TreeEditor {
         _ row: [UInt8]
     ) throws(EngineError) -> Bool {
         if let leaf = tail.last?.node, leaf.appendRow(object, version, row, upTo: splitWeight) {
-            addRows(1, along: tail)
+            appended += 1
             return true
         }
         return try put(EngineKeys.object(object), EngineKeys.rowValue(version, row))
@@ -201,11 +224,12 @@ final class TreeEditor {
         guard let leaf = tail.last?.node else { return false }
         let weight = leaf.weight + key.count + value.count + TreeNode.slotSize
         guard weight <= splitWeight, leaf.compareKey(leaf.count - 1, with: key) < 0 else {
+            settleAppended()
             tail = []
             return false
         }
         leaf.insert(key, value, at: leaf.count)
-        addRows(1, along: tail)
+        appended += 1
         return true
     }
 
@@ -451,7 +475,8 @@ final class TreeEditor {
 
     private func addRows(_ count: Int, along path: ContiguousArray<Step>) {
         for step in path.dropLast() { step.node.addRows(count, at: step.index) }
-        root.rows = root.rows &+ UInt64(bitPattern: Int64(count))
+        let rows = UInt64(bitPattern: Int64(count))
+        root.rows &+= rows
     }
 }
 

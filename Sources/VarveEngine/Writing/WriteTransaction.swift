@@ -198,7 +198,11 @@ public final class WriteTransaction {
         changes[entity, default: EntityChanges()].inserted.add(object)
         // An ID that the caller chose is taken for good, even if the transaction is given up.
         objectIDs.tookOver(object)
-        log(.insert(entity: entity, object: object, row: row))
+        if needsTree {
+            operationCount += 1
+        } else {
+            log(.insert(entity: entity, object: object, row: row))
+        }
     }
 
     /// Changes columns of a row; `patch` in the encoding of `RowPatch`. The change may wait until

@@ -322,10 +322,8 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
             ) { self.rowsAhead(of: number, inARow, snapshot) }
         }
         batchesInARow = inARow
-        let (found, bytes) = rows.reduce((0, 0)) { sum, row in
-            row.map { (sum.0 + 1, sum.1 + $0.byteCount) } ?? sum
-        }
-        if found > 0 { rowWeight = RowsAhead.weight(ofRow: bytes / found) }
+        let bytes = rows.averageByteCount
+        if bytes > 0 { rowWeight = RowsAhead.weight(ofRow: bytes) }
         if number + 1 == aheadEnd { cache.dropRowsAhead(of: ObjectIdentifier(self)) }
         var batch = Batch(
             number: number,
@@ -420,7 +418,7 @@ public struct BatchedResults<Entity: ManagedObject>: RandomAccessCollection {
     }
 
     private func release(_ batch: Batch) {
-        cache.unpin(batch.rows.compactMap(\.self))
+        cache.unpin(batch.rows)
         cache.unpin(batch.related.rows)
     }
 }

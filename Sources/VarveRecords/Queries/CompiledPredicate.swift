@@ -10,9 +10,6 @@ public import VarveBase
 public struct CompiledPredicate: Sendable {
     /// The entity it tests.
     public let entity: RecordEntity
-    /// Columns of that entity that it looks at.
-    public let columns: Set<ColumnID>
-
     let root: PredicateNode
 
     /// Resolves the names of `predicate`.
@@ -26,9 +23,6 @@ public struct CompiledPredicate: Sendable {
         self.entity = entity
         var compiler = PredicateCompiler(schema: schema)
         self.root = try compiler.compile(predicate, entity)
-        var columns: Set<ColumnID> = []
-        root.collectColumns(into: &columns)
-        self.columns = columns
     }
 
     /// Whether an object passes.

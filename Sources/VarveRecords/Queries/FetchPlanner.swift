@@ -47,13 +47,18 @@ struct FetchPlanner<Source: RecordSource> {
         let tests = Self.tests(root)
         if let plan = objectPlan(tests) { return only(plan) }
         var matches: [(match: IndexMatch, entries: UInt64)] = []
-        for index in entity.indexes {
+        for index in entity.indexes where mayHelp(index, tests) {
             let match = IndexMatch(index, tests)
             if match.ranges.isEmpty {
                 return only(make(.nothing, residual: nil, candidates: 0))
             }
             if !match.isNarrowed, !needsOrder || beginning(match) == nil { continue }
-            matches.append((match, try reader.count(index.tree, match.ranges)))
+            let entries = try reader.count(index.tree, match.ranges)
+            if !needsOrder, match.covered.count == tests.count {
+                // Its entries are the objects: no other plan looks at fewer.
+                return only(try indexCandidate(match, entries, tests, fewest: entries).plan)
+            }
+            matches.append((match, entries))
         }
         let total = try reader.count(entity.tree)
         let fewest = matches.reduce(total) { min($0, $1.entries) }
@@ -81,7 +86,7 @@ struct FetchPlanner<Source: RecordSource> {
                 candidates: all
             )
         }
-        for index in entity.indexes {
+        for index in entity.indexes where mayHelp(index, tests) {
             let match = IndexMatch(index, tests)
             if match.ranges.isEmpty { return make(.nothing, residual: nil, candidates: 0) }
             guard match.covered.count == tests.count, order(match) != nil else { continue }
@@ -93,6 +98,14 @@ struct FetchPlanner<Source: RecordSource> {
     }
 
     private static var setCostMin: Double { 100 }
+
+    /// Whether an index narrows the objects or gives an order: what it costs to find out more is
+    /// most of what a small request costs.
+    private func mayHelp(_ index: RecordIndex, _ tests: [PredicateNode]) -> Bool {
+        if IndexMatch.mayNarrow(index, tests) { return true }
+        guard needsOrder, let first = sort.terms.first?.path.ownColumn else { return false }
+        return index.terms.first?.column == first
+    }
 
     /// The and-terms of a filter.
     static func tests(_ root: PredicateNode) -> [PredicateNode] {
@@ -143,17 +156,14 @@ struct FetchPlanner<Source: RecordSource> {
         _ tests: [PredicateNode],
         fewest: UInt64
     ) throws(RecordError) -> Candidate {
-        let rest = tests.enumerated().filter { !match.covered.contains($0.offset) }.map(\.element)
+        let rest = match.covered.others(tests)
         let residual = Self.residual(rest)
         let isExact = try isExact(match)
         let order = needsOrder && isExact ? order(match) : nil
         let isOrdered = order != nil || !needsOrder
-        let columns = Set(match.index.terms.map(\.column))
         let isCovered =
             isExact && (residual != nil || !isOrdered)
-            && residual?.isCovered(by: columns) ?? true
-            && (isOrdered
-                || sort.terms.allSatisfy { $0.path.ownColumn.map(columns.contains) ?? false })
+            && isCovered(residual, sortsInMemory: !isOrdered, by: match.index)
         let plan = FetchPlan(
             entity: entity,
             access: .index(match.index, match.ranges),
@@ -170,6 +180,18 @@ struct FetchPlanner<Source: RecordSource> {
         return Candidate(plan: plan, cost: cost(plan, fewest: fewest, perRow: isCovered ? 2 : 8))
     }
 
+    /// Whether an index has all that a filter and an order look at.
+    private func isCovered(
+        _ residual: PredicateNode?,
+        sortsInMemory: Bool,
+        by index: RecordIndex
+    ) -> Bool {
+        let columns = Set(index.terms.map(\.column))
+        guard residual?.isCovered(by: columns) ?? true else { return false }
+        return !sortsInMemory
+            || sort.terms.allSatisfy { $0.path.ownColumn.map(columns.contains) ?? false }
+    }
+
     /// Reading an index that gives the first terms of the order only, up to a limit.
     private func groupedCandidate(
         _ match: IndexMatch,
@@ -180,7 +202,7 @@ struct FetchPlanner<Source: RecordSource> {
         guard needsOrder, let wanted, entries > 0, let order = beginning(match),
             order.steps.count < sort.terms.count || !order.isWhole, try isExact(match)
         else { return nil }
-        let rest = tests.enumerated().filter { !match.covered.contains($0.offset) }.map(\.element)
+        let rest = match.covered.others(tests)
         let plan = FetchPlan(
             entity: entity,
             access: .index(match.index, match.ranges),
@@ -230,6 +252,8 @@ struct FetchPlanner<Source: RecordSource> {
         var isScan = false
         if case .rows = plan.access { isScan = true }
         let needsRows = plan.residual != nil
+        // A count of ranges looks at their ends.
+        if !needsOrder, !needsRows { return 20 }
         if plan.isOrdered {
             var visited = all
             if let wanted {

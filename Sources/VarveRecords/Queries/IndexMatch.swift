@@ -21,7 +21,7 @@ struct IndexMatch {
     /// How many terms the equal values fill.
     var prefixTerms: Int { prefixValues.count }
     /// Positions of the and-terms that need no further test.
-    var covered: Set<Int> = []
+    var covered = TermSet()
 
     init(_ index: RecordIndex, _ tests: [PredicateNode]) {
         self.index = index
@@ -36,13 +36,19 @@ struct IndexMatch {
         ranges.removeAll(where: \.isEmpty)
     }
 
+    /// Whether a test is of the index's first column: else no test narrows it.
+    static func mayNarrow(_ index: RecordIndex, _ tests: [PredicateNode]) -> Bool {
+        guard let first = index.terms.first?.column else { return false }
+        return tests.contains { $0.indexedPath?.ownColumn == first }
+    }
+
     /// Whether it says more than the whole tree does.
     var isNarrowed: Bool { prefixTerms > 0 || ranges != [KeyRange(prefix: [])] }
 
     private static func equal(
         _ term: RecordIndex.Term,
         _ tests: [PredicateNode],
-        _ covered: inout Set<Int>,
+        _ covered: inout TermSet,
         _ prefix: inout [UInt8]
     ) -> StoredValue? {
         for (position, test) in tests.enumerated() {
@@ -122,15 +128,16 @@ struct IndexMatch {
         _ term: RecordIndex.Term,
         _ range: inout KeyRange
     ) -> Bool {
-        var key = prefix
+        var key: [UInt8] = []
+        key.reserveCapacity(prefix.count + 16)
+        key += prefix
         let isCut = IndexKeys.append(value, term, to: &key)
-        let end = KeyCoding.end(ofPrefix: key)
         var isLower: Bool
         var isInclusive: Bool
         switch comparison {
         case .equal:
+            range.reduceUpper(to: KeyCoding.end(ofPrefix: key))
             range.raiseLower(to: key)
-            range.reduceUpper(to: end)
             return !isCut
         case .notEqual:
             guard value == .null else { return false }
@@ -146,13 +153,14 @@ struct IndexMatch {
         if isLower {
             if isInclusive {
                 range.raiseLower(to: key)
-            } else if let end {
+            } else if let end = KeyCoding.end(ofPrefix: key) {
                 range.raiseLower(to: end)
             }
         } else {
-            range.reduceUpper(to: isInclusive ? end : key)
+            range.reduceUpper(to: isInclusive ? KeyCoding.end(ofPrefix: key) : key)
         }
-        excludeNull(term, &range)
+        // Null has the lowest key, or the highest: a bound on the other side does not leave it out.
+        if isLower == term.isDescending || value == .null { excludeNull(term, &range) }
         return !isCut
     }
 
@@ -187,5 +195,53 @@ struct IndexMatch {
         range.raiseLower(to: key)
         range.reduceUpper(to: KeyCoding.end(ofPrefix: key))
         return kept.count == bytes.count
+    }
+}
+
+extension PredicateNode {
+    /// The value that a test which an index may answer is about.
+    var indexedPath: CompiledPath? {
+        switch self {
+        case .compare(let path, _, _), .isWithin(let path, _), .isIn(let path, _),
+            .text(let path, _):
+            path
+        default: nil
+        }
+    }
+}
+
+/// And-terms by position. Those from 64 on are never in it: they are tested on the rows, whatever
+/// an index says.
+struct TermSet: Hashable {
+    private var bits: UInt64 = 0
+
+    init() {}
+
+    /// All of so many.
+    init(all count: Int) { bits = count >= 64 ? .max : 1 << UInt64(count) &- 1 }
+
+    /// One position.
+    init(_ position: Int) { insert(position) }
+
+    var count: Int { bits.nonzeroBitCount }
+
+    func contains(_ position: Int) -> Bool { position < 64 && bits >> UInt64(position) & 1 == 1 }
+
+    mutating func insert(_ position: Int) {
+        if position < 64 { bits |= 1 << UInt64(position) }
+    }
+
+    func isSubset(of other: TermSet) -> Bool { bits & ~other.bits == 0 }
+
+    func union(_ other: TermSet) -> TermSet {
+        var union = self
+        union.bits |= other.bits
+        return union
+    }
+
+    /// Of all terms, those that are not here.
+    func others(_ tests: [PredicateNode]) -> [PredicateNode] {
+        if count == tests.count { return [] }
+        return tests.indices.filter { !contains($0) }.map { tests[$0] }
     }
 }

@@ -16,7 +16,7 @@ extension FetchPlanner {
         /// Objects in it, estimated for intersections.
         var objects: Double
         /// Positions of the and-terms that need no further test.
-        var exact: Set<Int>
+        var exact: TermSet
     }
 
     /// Branches of a filter that are looked at; beyond that the planning would cost more than the
@@ -32,11 +32,12 @@ extension FetchPlanner {
     /// The cheapest plan over a set; nil: one index, or none, does as well.
     func setCandidate() throws(RecordError) -> Candidate? {
         let tests = Self.tests(root)
+        if tests.isEmpty { return nil }
         let total = try reader.count(entity.tree)
         guard let part = try part(tests, total: Double(total), depth: 0) else { return nil }
         // A single range is what the other candidates are.
         if case .ranges = part.set { return nil }
-        let rest = tests.enumerated().filter { !part.exact.contains($0.offset) }.map(\.element)
+        let rest = part.exact.others(tests)
         let isOrdered = !needsOrder || sort.terms.isEmpty
         let plan = FetchPlan(
             entity: entity,
@@ -62,14 +63,14 @@ extension FetchPlanner {
         depth: Int
     ) throws(RecordError) -> SetPart? {
         var parts: [SetPart] = []
-        for index in entity.indexes {
+        for index in entity.indexes where IndexMatch.mayNarrow(index, tests) {
             let match = IndexMatch(index, tests)
             if match.ranges.isEmpty {
                 return SetPart(
                     set: .union([]),
                     entries: 0,
                     objects: 0,
-                    exact: Set(tests.indices)
+                    exact: TermSet(all: tests.count)
                 )
             }
             guard match.isNarrowed else { continue }
@@ -90,7 +91,7 @@ extension FetchPlanner {
                         set: .objects(ids),
                         entries: UInt64(ids.count) * 3,
                         objects: Double(ids.count),
-                        exact: [position]
+                        exact: TermSet(position)
                     )
                 )
             } else if case .or(let branches) = test, branches.count <= Self.branchesMax,
@@ -110,14 +111,14 @@ extension FetchPlanner {
         depth: Int
     ) throws(RecordError) -> SetPart? {
         var sets: [EntrySet] = []
-        var result = SetPart(set: .union([]), entries: 0, objects: 0, exact: [position])
+        var result = SetPart(set: .union([]), entries: 0, objects: 0, exact: TermSet(position))
         for branch in branches {
             let tests = Self.tests(branch)
             guard let part = try part(tests, total: total, depth: depth + 1) else { return nil }
             sets.append(part.set)
             result.entries += part.entries
             result.objects += part.objects
-            if part.exact.count < tests.count { result.exact = [] }
+            if part.exact.count < tests.count { result.exact = TermSet() }
             // It costs as much as reading everything.
             if Double(result.entries) * Self.costPerEntry > total * 5 { return nil }
         }
@@ -147,7 +148,7 @@ extension FetchPlanner {
             sets.append(part.set)
             result.entries += part.entries
             result.objects *= share
-            result.exact.formUnion(part.exact)
+            result.exact = result.exact.union(part.exact)
         }
         if sets.count > 1 { result.set = .intersection(sets) }
         return result

@@ -1,7 +1,7 @@
 // One version of one row, decoded column by column when asked.
 //
 // Invariants
-// - Immutable, but for its slot in the row cache. Two contexts may hold the same one.
+// - Immutable, but for what the row cache notes of it. Two contexts may hold the same one.
 // - It holds no place in the file: a value outside the row is found through a snapshot, so
 //   compaction cannot make a cached row stale.
 
@@ -46,12 +46,6 @@ public struct CachedRow {
     public var version: CommitNumber { memory.version }
     /// Bytes of the row.
     public var byteCount: Int { memory.byteCount }
-
-    /// Its slot in the row cache, if it is still there. Under the cache's lock only.
-    var place: Int32 {
-        get { memory.place }
-        nonmutating set { memory.place = newValue }
-    }
 
     /// Whether both are the same row in memory.
     public func isSame(as other: CachedRow) -> Bool { memory === other.memory }
@@ -194,7 +188,9 @@ public struct CachedRow {
 
     /// What the row counts for in the cache's budget, in bytes: its own, and an estimate of what
     /// keeping it costs.
-    public var cost: Int { byteCount + 96 }
+    public var cost: Int { byteCount + Self.costBeside }
+
+    static var costBeside: Int { 96 }
 }
 
 extension CachedRow: RecordValues {

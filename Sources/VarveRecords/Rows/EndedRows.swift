@@ -44,26 +44,18 @@ import VarveFormat
         count &+= 1
     }
 
-    /// Calls `body` with each row, in the order in which they came, and `soon` some rows earlier:
-    /// their memory has been asked for then.
-    func forEach(
-        soon: (borrowing CachedRow) -> Void,
-        _ body: (borrowing CachedRow) -> Void
-    ) {
+    /// Calls `body` with each row, in the order in which they came, and `soon` some rows earlier.
+    func forEach(soon: (RowLink) -> Void, _ body: (RowLink) -> Void) {
         guard let places = unsafe places else { return }
-        for index in 0..<count + 2 * Self.step {
+        for index in 0..<count + Self.step {
             // References of this value's own, which it keeps while it is borrowed here.
-            if index < count, let row = unsafe UnsafeRawPointer(bitPattern: places[index]) {
-                unsafe ComingMemory.foresee(row, MemoryLayout<RowHead>.size + 16)
-            }
-            let near = index - Self.step
-            if near >= 0, near < count { unsafe UncountedRow(bits: places[near])?.lend(soon) }
-            let here = near - Self.step
-            if here >= 0 { unsafe UncountedRow(bits: places[here])?.lend(body) }
+            if index < count { unsafe soon(RowLink(bits: places[index])) }
+            let here = index - Self.step
+            if here >= 0 { unsafe body(RowLink(bits: places[here])) }
         }
     }
 
-    private static var step: Int { 6 }
+    private static var step: Int { ComingMemory.rowsAhead }
 }
 
 // Memory of its own; rows may be read and let go on any thread.

@@ -1,135 +1,162 @@
-// FENCE: object IDs to heads of the row cache: open addressing, one cache line per lookup.
+// FENCE: object IDs to the newest rows of the row cache: open addressing in plain memory.
 //
 // Invariants
-// - The number of entries is a power of two and at least a third larger than the number of heads.
-// - An entry is free exactly when its head is empty; from an ID's home entry to its own none is
-//   free.
-// - Memory follows the number of heads, down as well as up.
+// - The number of entries is 0 or a power of two, and at least a third larger than the number of
+//   objects.
+// - An entry is free exactly when it leads to no row; on the way from an ID's home entry to its own
+//   none is free. Ways go in steps of 5: the next cache line and the next lane. 5 is odd, so that
+//   each way meets every entry.
+// - Memory follows the number of objects, down as well as up.
 //
-// Why not a dictionary: the row cache is asked for every row that is read, pinned or let go, at
-// random places of a table that the processor's caches do not hold. A dictionary touches three
-// lines per lookup, and never shrinks.
+// Why not a dictionary: the row cache is asked for every row that is read or evicted, at random
+// places of a table that the processor's caches do not hold. A dictionary touches three cache lines
+// per lookup, and never shrinks. IDs that follow one another share a cache line here, 4 at a time.
 
 import VarveBase
 import VarveFormat
 
-/// What the row cache knows of one object.
-struct RowCacheHead: Equatable, BitwiseCopyable {
-    /// Slot of the object's newest row, or `RowCacheState.none`.
-    var newest: Int32 = -1
-    /// Number of contexts that have the object registered.
-    var references: Int32 = 0
-
-    /// Nothing is known: the table keeps no such head.
-    var isEmpty: Bool { newest == -1 && references == 0 }
-}
-
-/// Heads by object ID.
-struct HeadTable {
+/// The newest row of each object, by ID. It looks at no row.
+@safe struct HeadTable: ~Copyable {
     private struct Entry: BitwiseCopyable {
         var id: UInt64 = 0
-        var head = RowCacheHead()
+        var row = RowLink.none
     }
 
     private static let entriesMin = 64
-    private var entries: ContiguousArray<Entry> = []
-    /// Number of heads that are not empty.
+    /// Entries of a cache line.
+    private static let lanes = 4
+    /// From one entry of a way to the next.
+    private static let step = 5
+    /// Times `step` this is 1, in 64 bits and so in the lowest of them: distances become steps.
+    private static let stepInverse = Int(bitPattern: 0xCCCC_CCCC_CCCC_CCCD)
+    private var entries: UnsafeMutablePointer<Entry>
+    /// Number of entries, free ones included.
+    private(set) var capacity = 0
+    /// Number of objects.
     private(set) var count = 0
 
-    /// Number of entries, free ones included.
-    var capacity: Int { entries.count }
+    init() { unsafe entries = .allocate(capacity: 0) }
 
-    /// The head of an object; an empty one when the table has none.
+    deinit {
+        // Allocated in `init` or `rebuild`, owned by this value alone. Entries are trivial.
+        unsafe entries.deallocate()
+    }
+
+    /// The newest row of an object, or none.
     /// - Complexity: O(1).
-    subscript(id: ObjectID) -> RowCacheHead {
-        if entries.isEmpty { return RowCacheHead() }
-        return entries[place(of: id.rawValue)].head
+    subscript(id: ObjectID) -> RowLink {
+        // Places are below `capacity`.
+        count == 0 ? .none : unsafe entries[place(of: id.rawValue)].row
+    }
+
+    /// The row of an entry by its number, below `capacity`: to go through all of them.
+    func row(at entry: Int) -> RowLink {
+        precondition(entry >= 0 && entry < capacity)
+        return unsafe entries[entry].row
     }
 
     /// The newest row of an object, and a number by which `setNewest` finds the same entry: until
     /// the table is changed otherwise.
     /// - Complexity: O(1) amortised.
-    mutating func newest(of id: ObjectID) -> (row: Int32, entry: Int) {
+    mutating func newest(of id: ObjectID) -> (row: RowLink, entry: Int) {
         reserve(count + 1)
         let place = place(of: id.rawValue)
-        return (entries[place].head.newest, place)
+        return unsafe (entries[place].row, place)
     }
 
     /// Gives an object, whose entry `newest` has found, another newest row.
-    mutating func setNewest(_ row: Int32, of id: ObjectID, entry: Int) {
-        if entries[entry].head.isEmpty {
-            entries[entry].id = id.rawValue
-            count += 1
-        }
-        entries[entry].head.newest = row
+    mutating func setNewest(_ row: RowLink, of id: ObjectID, entry: Int) {
+        precondition(entry >= 0 && entry < capacity && !row.isNone)
+        if unsafe entries[entry].row.isNone { count += 1 }
+        unsafe entries[entry] = Entry(id: id.rawValue, row: row)
     }
 
-    /// Changes the head of an object and returns what `body` returns.
+    /// Gives an object that is here another newest row; none: it is here no longer.
     /// - Complexity: O(1) amortised.
-    mutating func update<R>(_ id: ObjectID, _ body: (inout RowCacheHead) -> R) -> R {
-        reserve(count + 1)
+    mutating func replaceNewest(_ row: RowLink, of id: ObjectID) {
+        if count == 0 { return }
         let place = place(of: id.rawValue)
-        let wasEmpty = entries[place].head.isEmpty
-        let result = body(&entries[place].head)
-        switch (wasEmpty, entries[place].head.isEmpty) {
-        case (true, false):
-            entries[place].id = id.rawValue
-            count += 1
-        case (false, true):
-            close(place)
-            count -= 1
-            if entries.count > Self.entriesMin, count < entries.count / 8 {
-                rebuild(entries.count / 4)
-            }
-        default: break
+        if unsafe entries[place].row.isNone { return }
+        if !row.isNone {
+            unsafe entries[place].row = row
+            return
         }
-        return result
+        close(place)
+        count -= 1
+        if capacity > Self.entriesMin, count < capacity / 8 { rebuild(capacity / 4) }
     }
 
-    /// Asks for the memory of an object's head, which will be looked at soon.
+    /// Asks for the memory of an object's entry, which will be looked at soon.
+    @inline(__always)
     func foresee(_ id: ObjectID) {
-        if entries.isEmpty { return }
-        let home = NumberHash.mix(id.rawValue, 0) & (entries.count - 1)
-        // Nothing is read.
-        unsafe ComingMemory.foresee(entries.span.bytes, at: home * MemoryLayout<Entry>.stride)
+        if capacity == 0 { return }
+        // A home is below `capacity`.
+        unsafe ComingMemory.foresee(entries + home(id.rawValue), 1)
     }
 
-    /// Makes room for so many heads in all.
-    mutating func reserve(_ heads: Int) {
-        if heads <= entries.count / 4 * 3 { return }
-        var size = max(Self.entriesMin, entries.count)
-        while heads > size / 4 * 3 { size *= 2 }
+    /// Makes room for so many objects in all.
+    mutating func reserve(_ objects: Int) {
+        if objects <= capacity / 4 * 3 { return }
+        var size = max(Self.entriesMin, capacity)
+        while objects > size / 4 * 3 { size *= 2 }
         rebuild(size)
     }
 
+    /// Each of IDs that follow one another has a lane of its own. Every fourth ID alone would fill
+    /// one lane only, if it were not mixed.
+    @inline(__always)
+    private func home(_ id: UInt64) -> Int {
+        let mix = NumberHash.mix(id &>> 2, 0)
+        let lane = (Int(truncatingIfNeeded: id) ^ (mix >> 58)) & (Self.lanes &- 1)
+        return (mix &<< 2 | lane) & (capacity &- 1)
+    }
+
     /// Where an ID stands, or the free entry where it would stand.
+    @inline(__always)
     private func place(of id: UInt64) -> Int {
-        let mask = entries.count - 1
-        var place = NumberHash.mix(id, 0) & mask
-        while !entries[place].head.isEmpty, entries[place].id != id { place = (place + 1) & mask }
+        let mask = capacity &- 1
+        var place = home(id)
+        // Places are below `capacity` by the mask, and a quarter of them is free.
+        while unsafe !entries[place].row.isNone && entries[place].id != id {
+            place = (place &+ Self.step) & mask
+        }
         return place
+    }
+
+    /// How many steps a way takes from one entry to another.
+    @inline(__always)
+    private func steps(from start: Int, to end: Int) -> Int {
+        ((end &- start) &* Self.stepInverse) & (capacity &- 1)
     }
 
     /// Moves later entries back over one that became free, so that none is cut off from its home.
     private mutating func close(_ freed: Int) {
-        let mask = entries.count - 1
         var hole = freed
         var place = freed
         while true {
-            place = (place + 1) & mask
-            if entries[place].head.isEmpty { break }
-            let home = NumberHash.mix(entries[place].id, 0) & mask
-            if (place - home) & mask >= (place - hole) & mask {
-                entries[hole] = entries[place]
+            place = (place &+ Self.step) & (capacity &- 1)
+            if unsafe entries[place].row.isNone { break }
+            let home = unsafe home(entries[place].id)
+            if steps(from: home, to: place) >= steps(from: hole, to: place) {
+                unsafe entries[hole] = entries[place]
                 hole = place
             }
         }
-        entries[hole] = Entry()
+        unsafe entries[hole] = Entry()
     }
 
     private mutating func rebuild(_ size: Int) {
-        let old = entries
-        entries = ContiguousArray(repeating: Entry(), count: size)
-        for entry in old where !entry.head.isEmpty { entries[place(of: entry.id)] = entry }
+        let (old, oldCapacity) = unsafe (entries, capacity)
+        unsafe entries = .allocate(capacity: size)
+        unsafe entries.initialize(repeating: Entry(), count: size)
+        capacity = size
+        for number in 0..<oldCapacity where unsafe !old[number].row.isNone {
+            let entry = unsafe old[number]
+            unsafe entries[place(of: entry.id)] = entry
+        }
+        unsafe old.deallocate()
     }
 }
+
+// Memory of its own; what the links lead to belongs to whoever follows them.
+extension HeadTable: @unchecked Sendable {}

@@ -98,8 +98,10 @@ public struct RecordRow: ~Copyable {
 
     /// Sets what is still missing of a new row to the declared defaults.
     mutating func fillDefaults() {
-        for (column, value) in entity.defaults where encoder.tag(column) == nil {
-            encoder.set(column, value)
+        // By number: a copy of each value would count references to its text.
+        for number in entity.defaults.indices {
+            let column = entity.defaults[number].column
+            if encoder.tag(column) == nil { encoder.set(column, entity.defaults[number].value) }
         }
     }
 

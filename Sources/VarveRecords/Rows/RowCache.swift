@@ -31,8 +31,6 @@ public struct RowCacheStatistics: Hashable, Sendable {
     public var misses = 0
     /// Rows that had to go to keep the budget.
     public var evictions = 0
-    /// Objects that at least one context has registered.
-    public var registeredObjects = 0
     /// Bytes of rows that lists have read ahead, not among `bytes`.
     public var readAheadBytes = 0
 
@@ -61,44 +59,6 @@ public final class RowCache: Sendable {
     /// Bytes of rows without pins that the cache keeps.
     public var budgetBytes: Int { state.withLock { $0.budget } }
 
-    // MARK: Registered objects
-
-    /// Says that a context has registered an object.
-    public func register(_ id: ObjectID) {
-        state.withLock { $0.register(id) }
-    }
-
-    /// Says that a context has registered objects.
-    public func register(_ ids: [ObjectID]) {
-        state.withLock { state in
-            state.reserve(ids.count)
-            for id in ids { state.register(id) }
-        }
-    }
-
-    /// Takes back one `register`.
-    public func unregister(_ id: ObjectID) {
-        state.withLock { $0.unregister(id) }
-    }
-
-    /// Takes back one `register` each.
-    public func unregister(_ ids: [ObjectID]) {
-        state.withLock { state in for id in ids { state.unregister(id) } }
-    }
-
-    /// Takes back one `register` and, with a row, one `pin`: an object is gone.
-    public func leave(_ id: ObjectID, _ row: CachedRow?) {
-        state.withLock { state in
-            if let row { state.unpin(row) }
-            state.unregister(id)
-        }
-    }
-
-    /// Number of contexts that have the object registered.
-    public func referenceCount(of id: ObjectID) -> Int {
-        state.withLock { $0.references(id) }
-    }
-
     /// Whether a row of the object is in the cache, in any version.
     public func contains(_ id: ObjectID) -> Bool {
         state.withLock { $0.contains(id) }
@@ -108,23 +68,31 @@ public final class RowCache: Sendable {
 
     /// Keeps a row in the cache until `unpin`.
     public func pin(_ row: CachedRow) {
-        state.withLock { $0.pin(row) }
+        state.withLock { $0.pin(RowLink(row)) }
     }
 
     /// Takes back one pin; may evict the row at once.
     public func unpin(_ row: CachedRow) {
-        state.withLock { $0.unpin(row) }
+        state.withLock { $0.unpin(RowLink(row)) }
     }
 
     /// Takes back one pin each.
     public func unpin(_ rows: [CachedRow]) {
-        state.withLock { state in for row in rows { state.unpin(row) } }
+        state.withLock { state in for row in rows { state.unpin(RowLink(row)) } }
+    }
+
+    /// Takes back one pin of each row that nobody has taken.
+    public func unpin(_ rows: RowList) {
+        if rows.isEmpty { return }
+        state.withLock { state in
+            rows.storage.forEach(soon: { $0.foresee() }, { state.unpin($0) })
+        }
     }
 
     /// Takes back one pin each.
     public func unpin(_ rows: borrowing EndedRows) {
         state.withLock { state in
-            rows.forEach(soon: { state.foresee($0) }, { state.unpin($0) })
+            rows.forEach(soon: { $0.foresee() }, { state.unpin($0) })
         }
     }
 
@@ -191,9 +159,9 @@ public final class RowCache: Sendable {
         state.withLock { state in
             let row = state.find(id, at: commit.rawValue, pin: pin)
             if counts {
-                if row == nil { state.statistics.misses += 1 } else { state.statistics.hits += 1 }
+                if row.isNone { state.statistics.misses += 1 } else { state.statistics.hits += 1 }
             }
-            return row
+            return row.counted
         }
     }
 
@@ -216,12 +184,17 @@ public final class RowCache: Sendable {
     }
 
     func insert(_ row: CachedRow, readAt commit: CommitNumber, pin: Bool) -> CachedRow {
-        state.withLock { $0.insert(row, readAt: commit.rawValue, pin: pin) }
+        state.withLock { state in
+            state.insert(RowLink(row), readAt: commit.rawValue, pin: pin).counted ?? row
+        }
     }
 
-    func insert(_ rows: [CachedRow], readAt commit: CommitNumber, pin: Bool) -> [CachedRow] {
+    /// Puts in rows that are likely to be wanted.
+    func insert(_ rows: [CachedRow], readAt commit: CommitNumber) {
         state.withLock { state in
-            rows.map { state.insert($0, readAt: commit.rawValue, pin: pin) }
+            for row in rows {
+                _ = state.insert(RowLink(row), readAt: commit.rawValue, pin: false)
+            }
         }
     }
 
@@ -229,15 +202,19 @@ public final class RowCache: Sendable {
     /// the list gets that one.
     func insert(_ rows: RowListStorage, _ places: [Int], readAt commit: CommitNumber, pin: Bool) {
         state.withLock { state in
-            if pin { state.reserve(rows: places.count) }
+            if pin { state.reserve(places.count) }
             for (index, place) in places.enumerated() {
                 let coming = index + ComingMemory.rowsAhead
-                if coming < places.count, let id = rows.id(places[coming]) { state.foresee(id) }
-                guard let row = rows.row(place) else { continue }
+                if coming < places.count {
+                    let row = rows.link(places[coming])
+                    if !row.isNone { state.foresee(row.id) }
+                }
+                let row = rows.link(place)
+                if row.isNone { continue }
                 let kept = state.insert(row, readAt: commit.rawValue, pin: pin)
-                if kept.isSame(as: row) { continue }
+                if kept == row { continue }
                 rows.drop(place)
-                rows.put(kept, place)
+                rows.put(kept: kept.kept(), place)
             }
         }
     }

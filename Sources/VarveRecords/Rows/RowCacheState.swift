@@ -1,31 +1,29 @@
-// The row cache's tables: slots, versions of one object, the order of use, recent changes.
+// The row cache's tables: versions of one object, the order of use, recent changes.
 //
 // Invariants
 // - An entry is the row of its object at every commit in [from, until); `until` is `open` while no
 //   later change is known. Publishing a commit closes the entries it changed before anyone can see
 //   it.
 // - Versions of one object form a chain, newest first, with disjoint intervals.
-// - A slot is either free, or pinned, or in the list of use; the list runs from warm to cold.
+// - A row that is here is either pinned or in the list of use; the list runs from warm to cold.
+//   All links of both kinds stand in the rows themselves (`RowLink`).
 // - Rows without pins weigh at most `budget` after every operation.
 
 import Synchronization
 import VarveBase
 
 /// What the mutex of a row cache protects. Every operation costs O(1) per row, but for commits that
-/// changed more rows than there are slots: those cost O(log changes) per slot.
+/// changed more rows than there are here: those cost O(log changes) per row that is here.
 struct RowCacheState: ~Copyable, Sendable {
-    static let none: Int32 = -1
     static let open = UInt64.max
     /// Changes remembered for rows that are filled from an older commit.
     static let recentMax = 16_384
 
     var budget: Int
     var statistics = RowCacheStatistics()
-    private var slots = RowCacheSlots()
-    private var free: Int32 = RowCacheState.none
     private var heads = HeadTable()
-    private var warmest: Int32 = RowCacheState.none
-    private var coldest: Int32 = RowCacheState.none
+    private var warmest = RowLink.none
+    private var coldest = RowLink.none
     private var published: UInt64
     /// Changes after this commit are all in `recent`.
     private var knownSince: UInt64
@@ -41,26 +39,32 @@ struct RowCacheState: ~Copyable, Sendable {
         self.knownSince = published.rawValue
     }
 
+    deinit {
+        for entry in 0..<heads.capacity {
+            var row = heads.row(at: entry)
+            while !row.isNone {
+                let older = row.older
+                row.leave()
+                row = older
+            }
+        }
+    }
+
     // MARK: Finding and filling
 
-    /// The row of an object at a commit. It becomes the warmest, or gets a pin.
-    mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> CachedRow? {
-        let index = self.index(of: id, at: commit)
-        return index == Self.none ? nil : use(index, pin: pin)
+    /// The row of an object at a commit, or none. It becomes the warmest, or gets a pin.
+    mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> RowLink {
+        let row = row(of: id, at: commit)
+        if !row.isNone { use(row, pin: pin) }
+        return row
     }
 
-    private mutating func use(_ index: Int32, pin: Bool) -> CachedRow? {
-        if pin {
-            addPin(index)
-        } else if slots[Int(index)].pins == 0, warmest != index {
-            unlink(index)
-            linkWarm(index)
-        }
-        return slots[Int(index)].row
+    private mutating func use(_ row: RowLink, pin: Bool) {
+        if pin { addPin(row) } else { warm(row) }
     }
 
-    /// `find` for many objects, some dozens at a time: each of them waits for the memory of two
-    /// tables, and side by side they wait together.
+    /// `find` for many objects, some dozens at a time: each of them waits for the memory of the
+    /// table and of its row, and side by side they wait together.
     /// - Returns: the positions that are missing.
     mutating func find(
         _ ids: [ObjectID],
@@ -68,28 +72,27 @@ struct RowCacheState: ~Copyable, Sendable {
         pin: Bool,
         into rows: RowListStorage
     ) -> [Int] {
+        if statistics.rows == 0 { return Array(ids.indices) }
         var missing: [Int] = []
-        var places: ContiguousArray<Int32> = []
-        places.reserveCapacity(Self.findAtOnce)
+        var found: ContiguousArray<RowLink> = []
+        found.reserveCapacity(Self.findAtOnce)
         var start = 0
         while start < ids.count {
             let end = min(start + Self.findAtOnce, ids.count)
-            places.removeAll(keepingCapacity: true)
+            found.removeAll(keepingCapacity: true)
             for index in start..<end { heads.foresee(ids[index]) }
             for index in start..<end {
-                places.append(heads[ids[index]].newest)
-                slots.foresee(Int(places[index &- start]))
+                let newest = heads[ids[index]]
+                newest.foresee()
+                found.append(newest)
             }
-            for index in places.indices {
-                places[index] = version(places[index], at: commit)
-                slots.foreseeRow(Int(places[index]))
-            }
-            for index in places.indices {
-                let place = places[index]
-                if place != Self.none, let row = use(place, pin: pin) {
-                    rows.put(row, start &+ index)
-                } else {
+            for index in found.indices {
+                let row = version(found[index], at: commit)
+                if row.isNone {
                     missing.append(start &+ index)
+                } else {
+                    use(row, pin: pin)
+                    rows.put(kept: row.kept(), start &+ index)
                 }
             }
             start = end
@@ -100,93 +103,78 @@ struct RowCacheState: ~Copyable, Sendable {
     private static let findAtOnce = 32
 
     /// Whether `find` would find one.
-    func has(_ id: ObjectID, at commit: UInt64) -> Bool { index(of: id, at: commit) != Self.none }
+    func has(_ id: ObjectID, at commit: UInt64) -> Bool { !row(of: id, at: commit).isNone }
 
-    private func index(of id: ObjectID, at commit: UInt64) -> Int32 {
-        version(heads[id].newest, at: commit)
+    private func row(of id: ObjectID, at commit: UInt64) -> RowLink {
+        version(heads[id], at: commit)
     }
 
-    /// The slot that holds at a commit, in a chain that begins with the newest.
-    private func version(_ newest: Int32, at commit: UInt64) -> Int32 {
-        var index = newest
-        while index != Self.none {
-            let place = Int(index)
-            if commit < slots[place].until, slots[place].version <= commit { return index }
-            index = slots[place].older
-        }
-        return Self.none
+    /// The row that holds at a commit, in a chain that begins with the newest.
+    private func version(_ newest: RowLink, at commit: UInt64) -> RowLink {
+        var row = newest
+        while !row.isNone, commit >= row.until || row.version > commit { row = row.older }
+        return row
     }
 
     /// Whether any version of an object's row is here.
-    func contains(_ id: ObjectID) -> Bool {
-        heads[id].newest != Self.none
-    }
+    func contains(_ id: ObjectID) -> Bool { !heads[id].isNone }
 
     /// Makes the row of an object at a commit the warmest; returns what it weighs without a pin.
     mutating func warm(_ id: ObjectID, at commit: UInt64) -> Int? {
-        let index = self.index(of: id, at: commit)
-        if index == Self.none { return nil }
-        if slots[Int(index)].pins > 0 { return 0 }
-        if warmest != index {
-            unlink(index)
-            linkWarm(index)
-        }
-        return slots[Int(index)].cost
+        let row = row(of: id, at: commit)
+        if row.isNone { return nil }
+        warm(row)
+        return row.pins > 0 ? 0 : row.cost
+    }
+
+    private mutating func warm(_ row: RowLink) {
+        if row.pins > 0 || warmest == row { return }
+        unlink(row)
+        linkWarm(row)
     }
 
     /// Puts in a row that was read at a commit, unless it is there already, and returns the one
-    /// that is there now: two readers that race end up with the same object.
-    mutating func insert(_ row: CachedRow, readAt commit: UInt64, pin: Bool) -> CachedRow {
-        let until = end(of: row, readAt: commit)
-        var newer = Self.none
-        let head = heads.newest(of: row.id)
-        var index = head.row
-        while index != Self.none, slots[Int(index)].version >= row.version.rawValue {
-            if slots[Int(index)].version == row.version.rawValue, let there = slots[Int(index)].row
-            {
-                slots[Int(index)].until = max(slots[Int(index)].until, until)
-                if pin { addPin(index) }
-                return there
+    /// that is there now: two readers that race end up with the same row.
+    ///
+    /// - Parameter row: kept by the caller, and in no cache.
+    mutating func insert(_ row: RowLink, readAt commit: UInt64, pin: Bool) -> RowLink {
+        let (id, from, cost) = (row.id, row.version, row.cost)
+        let until = end(of: id, readAt: commit)
+        var newer = RowLink.none
+        let head = heads.newest(of: id)
+        var older = head.row
+        while !older.isNone, older.version >= from {
+            if older.version == from {
+                older.until = max(older.until, until)
+                if pin { addPin(older) }
+                return older
             }
-            newer = index
-            index = slots[Int(index)].older
+            newer = older
+            older = older.older
         }
-        let slot = take(
-            RowCacheSlot(
-                row: row,
-                until: until,
-                pins: 0,
-                older: index,
-                warmer: Self.none,
-                colder: Self.none,
-                version: row.version.rawValue,
-                id: row.id,
-                cost: row.cost
-            )
-        )
-        row.place = slot
-        if newer == Self.none {
-            heads.setNewest(slot, of: row.id, entry: head.entry)
+        row.enter(older: older, until: until)
+        if newer.isNone {
+            heads.setNewest(row, of: id, entry: head.entry)
         } else {
-            slots[Int(newer)].older = slot
+            newer.older = row
         }
         statistics.rows += 1
-        statistics.bytes += row.cost
+        statistics.bytes += cost
         if pin {
-            slots[Int(slot)].pins = 1
+            row.pins = 1
             statistics.pinnedRows += 1
-            statistics.pinnedBytes += row.cost
+            statistics.pinnedBytes += cost
         } else {
-            if until == Self.open { linkWarm(slot) } else { linkCold(slot) }
+            if until == Self.open { linkWarm(row) } else { linkCold(row) }
             evict()
         }
         return row
     }
 
-    /// The first commit for which a row may no longer hold.
-    private func end(of row: CachedRow, readAt commit: UInt64) -> UInt64 {
+    /// The first commit for which a row that was read may no longer hold.
+    private func end(of id: ObjectID, readAt commit: UInt64) -> UInt64 {
         if commit >= published { return Self.open }
-        if commit >= knownSince, recent[row.id].map({ $0 <= commit }) ?? true { return Self.open }
+        if commit >= knownSince, recent[id].map({ $0 <= commit }) ?? true { return Self.open }
         return commit + 1
     }
 
@@ -201,32 +189,32 @@ struct RowCacheState: ~Copyable, Sendable {
             recent.removeAll()
             knownSince = commit
         }
-        if count <= max(Self.recentMax, slots.count) {
+        if count <= max(Self.recentMax, statistics.rows) {
             let remembers = count <= Self.recentMax
             for ids in changed {
                 for id in ids {
                     if remembers { recent[id] = commit }
-                    end(heads[id].newest, at: commit)
+                    end(heads[id], at: commit)
                 }
             }
         } else {
             // All savers wait for this: it takes as long as the cache is large, not the commit.
-            for index in slots.indices where slots[index].row != nil {
-                let id = slots[index].id
-                if changed.contains(where: { $0.contains(id) }) {
-                    end(heads[id].newest, at: commit)
+            for entry in 0..<heads.capacity {
+                let row = heads.row(at: entry)
+                if !row.isNone, changed.contains(where: { $0.contains(row.id) }) {
+                    end(row, at: commit)
                 }
             }
         }
     }
 
     /// The newest version of a row is not valid from `commit` on.
-    private mutating func end(_ index: Int32, at commit: UInt64) {
-        guard index != Self.none, slots[Int(index)].until > commit else { return }
-        slots[Int(index)].until = commit
-        if slots[Int(index)].pins == 0 {
-            unlink(index)
-            linkCold(index)
+    private mutating func end(_ row: RowLink, at commit: UInt64) {
+        guard !row.isNone, row.until > commit else { return }
+        row.until = commit
+        if row.pins == 0 {
+            unlink(row)
+            linkCold(row)
         }
     }
 
@@ -235,76 +223,66 @@ struct RowCacheState: ~Copyable, Sendable {
         published = max(published, commit)
         recent.removeAll()
         knownSince = commit
-        for index in slots.indices where slots[index].row != nil {
-            slots[index].until = min(slots[index].until, commit)
+        for entry in 0..<heads.capacity {
+            var row = heads.row(at: entry)
+            while !row.isNone {
+                row.until = min(row.until, commit)
+                row = row.older
+            }
         }
     }
 
-    // MARK: Pins and references
+    // MARK: Pins
 
     /// Pins a row; puts it back when it was evicted meanwhile.
-    mutating func pin(_ row: CachedRow) {
-        let index = self.index(of: row)
-        if index != Self.none {
-            addPin(index)
+    mutating func pin(_ row: RowLink) {
+        let here = located(row)
+        if here.isNone {
+            _ = insert(row, readAt: row.version, pin: true)
         } else {
-            _ = insert(row, readAt: row.version.rawValue, pin: true)
+            addPin(here)
         }
     }
 
     /// Takes one pin away; the last one makes the row evictable.
-    mutating func unpin(_ row: CachedRow) {
-        let index = self.index(of: row)
-        guard index != Self.none, slots[Int(index)].pins > 0 else { return }
-        slots[Int(index)].pins -= 1
-        guard slots[Int(index)].pins == 0 else { return }
+    ///
+    /// - Parameter row: kept by the caller.
+    mutating func unpin(_ row: RowLink) {
+        let row = located(row)
+        guard !row.isNone, row.pins > 0 else { return }
+        row.pins -= 1
+        guard row.pins == 0 else { return }
         statistics.pinnedRows -= 1
         statistics.pinnedBytes -= row.cost
-        if slots[Int(index)].until == Self.open { linkWarm(index) } else { linkCold(index) }
+        if row.until == Self.open { linkWarm(row) } else { linkCold(row) }
         evict()
     }
 
-    /// Asks for the memory of an object's head, which will be used soon.
+    /// The row if it is here, else another one of the same version.
+    private func located(_ row: RowLink) -> RowLink {
+        if row.pins != RowLink.notCached { return row }
+        var here = heads[row.id]
+        while !here.isNone, here.version != row.version { here = here.older }
+        return here
+    }
+
+    /// Asks for the memory of an object's place in the table, which will be used soon.
     func foresee(_ id: ObjectID) { heads.foresee(id) }
 
-    /// Asks for the memory of a row's slot, which will be used soon.
-    func foresee(_ row: borrowing CachedRow) { slots.foresee(Int(row.place)) }
-
-    /// Makes room for `count` more objects at once.
+    /// Makes room for `count` more objects at once: each of them will be here.
     mutating func reserve(_ count: Int) { heads.reserve(heads.count + count) }
-
-    /// Makes room for `count` more rows at once, which are to be pinned: each of them will be here.
-    mutating func reserve(rows count: Int) {
-        reserve(count)
-        slots.reserve(slots.count + count)
-    }
-
-    mutating func register(_ id: ObjectID) {
-        let references = heads.update(id) { head in
-            head.references += 1
-            return head.references
-        }
-        if references == 1 { statistics.registeredObjects += 1 }
-    }
-
-    mutating func unregister(_ id: ObjectID) {
-        let isLast = heads.update(id) { head in
-            guard head.references > 0 else { return false }
-            head.references -= 1
-            return head.references == 0
-        }
-        if isLast { statistics.registeredObjects -= 1 }
-    }
-
-    func references(_ id: ObjectID) -> Int { Int(heads[id].references) }
 
     // MARK: Budget
 
     /// Evicts the coldest rows until those without pins fit the budget.
     mutating func evict() {
-        while statistics.bytes - statistics.pinnedBytes > budget, coldest != Self.none {
+        while statistics.bytes - statistics.pinnedBytes > budget, !coldest.isNone {
             remove(coldest)
             statistics.evictions += 1
+            if coldest.isNone { return }
+            // The next one is in memory: it was asked for when its colder neighbour went.
+            heads.foresee(coldest.id)
+            coldest.warmer.foresee()
         }
     }
 
@@ -316,137 +294,105 @@ struct RowCacheState: ~Copyable, Sendable {
         self.budget = budget
     }
 
-    // MARK: Slots
+    // MARK: Links
 
-    private func index(of row: CachedRow) -> Int32 {
-        // Where it was put: looking for it by its ID would wait for the memory of two tables.
-        let place = row.place
-        if place >= 0, Int(place) < slots.count, slots[Int(place)].row?.isSame(as: row) == true {
-            return place
-        }
-        var index = heads[row.id].newest
-        while index != Self.none {
-            if slots[Int(index)].version == row.version.rawValue { return index }
-            index = slots[Int(index)].older
-        }
-        return Self.none
-    }
-
-    private mutating func take(_ slot: consuming RowCacheSlot) -> Int32 {
-        if free != Self.none {
-            let index = free
-            free = slots[Int(index)].older
-            slots[Int(index)] = slot
-            return index
-        }
-        precondition(slots.count < Int(Int32.max), "row cache full")
-        slots.append(slot)
-        return Int32(slots.count - 1)
-    }
-
-    private mutating func remove(_ index: Int32) {
-        unlink(index)
-        let (id, older) = (slots[Int(index)].id, slots[Int(index)].older)
-        var newer = heads[id].newest
-        if newer == index {
-            heads.update(id) { $0.newest = older }
+    /// Takes out a row without a pin.
+    private mutating func remove(_ row: RowLink) {
+        unlink(row)
+        let (id, older) = (row.id, row.older)
+        var newer = heads[id]
+        if newer == row {
+            heads.replaceNewest(older, of: id)
         } else {
-            while newer != Self.none, slots[Int(newer)].older != index {
-                newer = slots[Int(newer)].older
-            }
-            if newer != Self.none { slots[Int(newer)].older = older }
+            while !newer.isNone, newer.older != row { newer = newer.older }
+            if !newer.isNone { newer.older = older }
         }
         statistics.rows -= 1
-        statistics.bytes -= slots[Int(index)].cost
-        slots[Int(index)].row = nil
-        slots[Int(index)].older = free
-        free = index
+        statistics.bytes -= row.cost
+        row.leave()
     }
 
-    private mutating func addPin(_ index: Int32) {
-        if slots[Int(index)].pins == 0 {
-            unlink(index)
+    private mutating func addPin(_ row: RowLink) {
+        if row.pins == 0 {
+            unlink(row)
             statistics.pinnedRows += 1
-            statistics.pinnedBytes += slots[Int(index)].cost
+            statistics.pinnedBytes += row.cost
         }
-        slots[Int(index)].pins += 1
+        row.pins += 1
     }
 
-    private mutating func linkWarm(_ index: Int32) {
-        slots[Int(index)].warmer = Self.none
-        slots[Int(index)].colder = warmest
-        if warmest != Self.none { slots[Int(warmest)].warmer = index } else { coldest = index }
-        warmest = index
+    private mutating func linkWarm(_ row: RowLink) {
+        row.warmer = .none
+        row.colder = warmest
+        if warmest.isNone { coldest = row } else { warmest.warmer = row }
+        warmest = row
     }
 
-    private mutating func linkCold(_ index: Int32) {
-        slots[Int(index)].colder = Self.none
-        slots[Int(index)].warmer = coldest
-        if coldest != Self.none { slots[Int(coldest)].colder = index } else { warmest = index }
-        coldest = index
+    private mutating func linkCold(_ row: RowLink) {
+        row.colder = .none
+        row.warmer = coldest
+        if coldest.isNone { warmest = row } else { coldest.colder = row }
+        coldest = row
     }
 
-    private mutating func unlink(_ index: Int32) {
-        let warmer = slots[Int(index)].warmer
-        let colder = slots[Int(index)].colder
-        if warmer != Self.none {
-            slots[Int(warmer)].colder = colder
-        } else if warmest == index {
+    private mutating func unlink(_ row: RowLink) {
+        let (warmer, colder) = (row.warmer, row.colder)
+        if !warmer.isNone {
+            warmer.colder = colder
+        } else if warmest == row {
             warmest = colder
         }
-        if colder != Self.none {
-            slots[Int(colder)].warmer = warmer
-        } else if coldest == index {
+        if !colder.isNone {
+            colder.warmer = warmer
+        } else if coldest == row {
             coldest = warmer
         }
-        slots[Int(index)].warmer = Self.none
-        slots[Int(index)].colder = Self.none
+        row.warmer = .none
+        row.colder = .none
     }
 
     // MARK: Invariants
 
-    /// Checks after as many new rows and commits as there are slots: each pays for one slot.
+    /// Checks after as many new rows and commits as there are rows: each pays for one.
     mutating func checkIfDue() {
         commits += 1
         let changes = statistics.rows + statistics.evictions + commits
-        if changes - checked < slots.count { return }
+        if changes - checked < heads.capacity { return }
         checked = changes
         check()
     }
 
     /// Traps where the tables are not what their invariants say.
-    /// - Complexity: O(slots).
+    /// - Complexity: O(rows).
     func check() {
         var found = RowCacheStatistics()
-        var hasNewer = [Bool](repeating: false, count: slots.count)
-        for index in slots.indices {
-            let slot = slots[index]
-            guard let row = slot.row else { continue }
-            precondition(
-                slot.id == row.id && slot.version == row.version.rawValue && slot.cost == row.cost
-                    && Int(row.place) == index,
-                "a slot says what its row says"
-            )
-            precondition(slot.version <= slot.until, "a row ends after its beginning")
-            found.rows += 1
-            found.bytes += slot.cost
-            if slot.pins > 0 {
-                found.pinnedRows += 1
-                found.pinnedBytes += slot.cost
+        var objects = 0
+        for entry in 0..<heads.capacity {
+            var row = heads.row(at: entry)
+            if row.isNone { continue }
+            objects += 1
+            let id = row.id
+            precondition(heads[id] == row, "an object leads to its newest row")
+            while !row.isNone {
+                precondition(row.pins >= 0, "a row of the table is in the cache")
+                precondition(row.version <= row.until, "a row ends after its beginning")
+                found.rows += 1
+                found.bytes += row.cost
+                if row.pins > 0 {
+                    found.pinnedRows += 1
+                    found.pinnedBytes += row.cost
+                }
+                let older = row.older
+                precondition(
+                    older.isNone
+                        || older.id == id && older.version < row.version
+                            && older.until <= row.version,
+                    "versions of an object follow each other"
+                )
+                row = older
             }
-            if slot.older == Self.none { continue }
-            let older = slots[Int(slot.older)]
-            precondition(
-                older.row != nil && older.id == slot.id && older.version < slot.version
-                    && older.until <= slot.version && !hasNewer[Int(slot.older)],
-                "versions of an object follow each other"
-            )
-            hasNewer[Int(slot.older)] = true
         }
-        for index in slots.indices where slots[index].row != nil {
-            let isNewest = Int(heads[slots[index].id].newest) == index
-            precondition(isNewest != hasNewer[index], "an object leads to its newest row")
-        }
+        precondition(objects == heads.count, "objects are counted")
         precondition(
             found.rows == statistics.rows && found.bytes == statistics.bytes
                 && found.pinnedRows == statistics.pinnedRows
@@ -454,29 +400,20 @@ struct RowCacheState: ~Copyable, Sendable {
             "rows and their bytes are counted"
         )
         precondition(found.bytes - found.pinnedBytes <= budget, "rows without pins fit the budget")
-        precondition(statistics.registeredObjects <= heads.count, "a registered object has a head")
-        checkLists(used: found.rows, unpinned: found.rows - found.pinnedRows)
+        checkOrder(unpinned: found.rows - found.pinnedRows)
     }
 
-    /// The list of use and the free slots: together with the pinned ones they are all.
-    private func checkLists(used: Int, unpinned: Int) {
-        var (index, last, length) = (warmest, Self.none, 0)
-        while index != Self.none {
-            let slot = slots[Int(index)]
+    /// The list of use: together with the pinned rows it is all.
+    private func checkOrder(unpinned: Int) {
+        var (row, last, length) = (warmest, RowLink.none, 0)
+        while !row.isNone {
             length += 1
             precondition(
-                slot.row != nil && slot.pins == 0 && slot.warmer == last && length <= unpinned,
+                row.pins == 0 && row.warmer == last && length <= unpinned,
                 "rows without pins are in the list of use once"
             )
-            (last, index) = (index, slot.colder)
+            (last, row) = (row, row.colder)
         }
         precondition(last == coldest && length == unpinned, "the list of use has both its ends")
-        (index, length) = (free, 0)
-        while index != Self.none, length <= slots.count {
-            precondition(slots[Int(index)].row == nil, "a free slot has no row")
-            length += 1
-            index = slots[Int(index)].older
-        }
-        precondition(used + length == slots.count, "a slot is used or free")
     }
 }

@@ -10,6 +10,7 @@
 // asking for each element's type how it is let go: a tenth of a fetch.
 
 import VarveBase
+import VarveFormat
 
 /// Rows by position, nil where there is none; a reference.
 public struct RowList: RandomAccessCollection {
@@ -33,6 +34,18 @@ public struct RowList: RandomAccessCollection {
 
     /// Whether there is a row at every position.
     @inlinable public var isComplete: Bool { storage.missing == 0 }
+
+    /// Bytes of a row that is here, on average; 0: there is none.
+    public var averageByteCount: Int {
+        var (count, bytes) = (0, 0)
+        for index in 0..<storage.count {
+            let row = storage.link(index)
+            if row.isNone { continue }
+            count += 1
+            bytes += row.byteCount
+        }
+        return count == 0 ? 0 : bytes / count
+    }
 
     /// Hands the row at a position over, without a new reference to it: what `CachedRow.kept`
     /// gives, or 0 if there is none. Once.
@@ -91,29 +104,30 @@ public struct RowList: RandomAccessCollection {
     }
 
     /// Puts a row at a position that has none.
-    func put(_ row: consuming CachedRow, _ index: Int) {
-        precondition(bits(index) == 0)
+    func put(_ row: consuming CachedRow, _ index: Int) { put(kept: row.kept(), index) }
+
+    /// Puts a row at a position that has none: what `CachedRow.kept` gave, which belongs to the
+    /// list from now on.
+    func put(kept bits: UInt, _ index: Int) {
+        precondition(self.bits(index) == 0 && bits > 1)
         // Let go by `take` or `deinit`.
-        unsafe places[index] = UInt(bitPattern: Unmanaged.passRetained(row.memory).toOpaque())
+        unsafe places[index] = bits
         missing &-= 1
     }
 
-    /// Whether the row at a position is of another entity. No new reference to it.
-    func isOfOther(_ index: Int, than entity: RecordEntity) -> Bool {
+    /// The row at a position, or none. The list keeps it.
+    func link(_ index: Int) -> RowLink {
         let bits = bits(index)
-        guard bits > 1, let memory = unsafe UnsafeRawPointer(bitPattern: bits) else { return false }
-        // The list keeps a reference.
-        return unsafe Unmanaged<RowMemory>.fromOpaque(memory)._withUnsafeGuaranteedRef { memory in
-            memory.entity !== entity && memory.entity.id != entity.id
-        }
+        return bits > 1 ? RowLink(bits: bits) : .none
     }
 
-    /// The object of the row at a position. No new reference to it.
-    func id(_ index: Int) -> ObjectID? {
-        let bits = bits(index)
-        guard bits > 1, let memory = unsafe UnsafeRawPointer(bitPattern: bits) else { return nil }
-        // The list keeps a reference.
-        return unsafe Unmanaged<RowMemory>.fromOpaque(memory)._withUnsafeGuaranteedRef { $0.id }
+    /// Calls `body` with each row that is here, and `soon` some positions earlier.
+    func forEach(soon: (RowLink) -> Void, _ body: (RowLink) -> Void) {
+        for index in 0..<count + ComingMemory.rowsAhead {
+            if index < count, case let row = link(index), !row.isNone { soon(row) }
+            let here = index - ComingMemory.rowsAhead
+            if here >= 0, case let row = link(here), !row.isNone { body(row) }
+        }
     }
 
     /// Lets the row at a position go.

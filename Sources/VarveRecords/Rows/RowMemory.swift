@@ -2,25 +2,30 @@
 //
 // Invariants
 // - The bytes are initialised when the row is made and never change; neither does the head, but for
-//   `place`, which is read and written under the row cache's lock only. So a row may be read on any
-//   thread.
+//   what belongs to the row cache: that is read and written under the cache's lock only
+//   (`RowLink`). So a row may be read on any thread.
 // - The layout was made of these bytes: every slot lies inside them.
 //
 // Why not an array in an object: that is two allocations for every row that is read, and two places
-// in memory to wait for whenever a property is.
+// in memory to wait for whenever a property is. Why the cache's links stand here: a table of its
+// own would be a third.
 
 import VarveBase
 import VarveFormat
 
-/// What stands in front of a row's bytes: with the object's own two words, one cache line.
+/// What stands in front of a row's bytes.
 @usableFromInline struct RowHead {
     let entity: RecordEntity
     let id: ObjectID
     let version: CommitNumber
     let layout: RowLayout
     let count: UInt32
-    /// Its slot in the row cache, if it is still there.
-    var place: Int32 = -1
+    // The row cache's (`RowLink`).
+    var pins = RowLink.notCached
+    var until: UInt64 = 0
+    var older = RowLink.none
+    var warmer = RowLink.none
+    var colder = RowLink.none
 }
 
 /// A head and bytes, allocated as one.
@@ -65,12 +70,6 @@ import VarveFormat
         unsafe withUnsafeMutablePointerToHeader { unsafe Int($0.pointee.count) }
     }
 
-    /// Its slot in the row cache, if it is still there. Under the cache's lock only.
-    var place: Int32 {
-        get { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place } }
-        set { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place = newValue } }
-    }
-
     /// Lends the bytes and where the columns lie in them.
     @inline(__always)
     func withRow<R, Failure: Error>(
@@ -95,7 +94,7 @@ extension UnsafeMutableRawPointer {
     }
 }
 
-// What a row's readers see never changes; `place` belongs to the cache's lock.
+// What a row's readers see never changes; the rest belongs to the cache's lock.
 extension CachedRow: @unchecked Sendable {}
 
 extension CachedRow {

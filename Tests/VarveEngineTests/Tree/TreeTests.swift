@@ -120,6 +120,94 @@ private final class EmptyFile: ReadOnlyFile {
         #expect(editor.root.rows == 0 && editor.root.node == nil)
     }
 
+    /// Each row count of a node is that of what is below it.
+    private static func rowsAgree(below node: TreeNode) -> Bool {
+        node.isLeaf
+            || node.children.allSatisfy { child in
+                guard let below = child.node else { return false }
+                return child.rows == below.rows && rowsAgree(below: below)
+            }
+    }
+
+    /// Rows go behind the last one, many of them before anybody looks at the root, and others are
+    /// changed, put and taken out between them: at the end, at the row before, anywhere.
+    @Test(arguments: UInt64(1)...8)
+    func rowsBehindTheLastOneAreCounted(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let editor = TreeEditor(
+            id: TreeID(20),
+            stamp: 1,
+            loader: noNodes(),
+            splitWeight: [256, 512, 2048].randomElement(using: &random)!,
+            innerWeight: 256,
+            root: .empty
+        )
+        var model: Set<UInt64> = []
+        var next: UInt64 = 1_000
+        let row = [UInt8](repeating: 0, count: 20)
+        func id(_ range: Range<UInt64>) -> ObjectID {
+            ObjectID(UInt64.random(in: range, using: &random))
+        }
+        for step in 0..<6_000 {
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<12:
+                next += UInt64.random(in: 1...3, using: &random)
+                #expect(try editor.insertRow(ObjectID(next), CommitNumber(1), row))
+                model.insert(next)
+            case 12:
+                let other = id(1..<next + 2)
+                #expect(
+                    try editor.insertRow(other, CommitNumber(1), row)
+                        == !model.contains(other.rawValue),
+                    "seed \(seed) step \(step)"
+                )
+                model.insert(other.rawValue)
+                next = max(next, other.rawValue)
+            case 13, 14:
+                // Larger rows, so that leaves split.
+                let other = id(max(1, next - 40)..<next + 1)
+                let wasThere = try editor.changeRow(other) { _, value in
+                    EngineKeys.append(CommitNumber(2), to: &value)
+                    value += [UInt8](repeating: 1, count: 60)
+                    return true
+                }
+                #expect(wasThere == (model.contains(other.rawValue) ? true : nil))
+            case 15...18:
+                let other = step % 3 == 0 ? id(1..<next + 1) : id(max(1, next - 20)..<next + 1)
+                let went = try editor.removeRow(other) { _ in true }
+                #expect(went == (model.remove(other.rawValue) == nil ? nil : true))
+            default:
+                #expect(editor.root.rows == UInt64(model.count), "seed \(seed) step \(step)")
+                guard let root = editor.root.node else { continue }
+                #expect(Self.rowsAgree(below: root), "seed \(seed) step \(step)")
+            }
+        }
+        #expect(editor.tree.root.rows == UInt64(model.count))
+        for rank in stride(from: 0, to: model.count, by: 97) {
+            var cursor = TreeCursor(editor.tree)
+            #expect(try cursor.seek(position: UInt64(rank)))
+            #expect(cursor.key == EngineKeys.object(ObjectID(model.sorted()[rank])))
+        }
+    }
+
+    @Test func rowsBehindTheLastOneEndWithTheirTree() throws {
+        let row = [UInt8](repeating: 0, count: 20)
+        for removes in [true, false] {
+            let editor = TreeEditor(
+                id: TreeID(20),
+                stamp: 1,
+                loader: noNodes(),
+                splitWeight: 512,
+                root: .empty
+            )
+            for id in UInt64(1)...100 {
+                #expect(try editor.insertRow(ObjectID(id), CommitNumber(1), row))
+            }
+            if removes { editor.removeAll() } else { editor.retire() }
+            #expect(editor.root.rows == (removes ? 0 : 100))
+        }
+    }
+
     /// Keys of a kilobyte that differ at their ends: descending, so that no node is filled from
     /// behind, and random.
     @Test("Long keys do not make a deep tree", arguments: [true, false])

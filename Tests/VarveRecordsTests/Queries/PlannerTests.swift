@@ -353,4 +353,60 @@ import VarveTesting
             try snapshot.fetchIDs(RecordQuery(entity: EntityID(999)))
         }
     }
+
+    /// Positions from 64 on are in no set of and-terms: such tests are made on the rows.
+    @Test func manyTestsOfOneColumnGiveWhatFewGive() throws {
+        let world = try World(300)
+        let path = PropertyPath("population")
+        let few = Predicate.and([
+            .compare(path, .greaterOrEqual, .int(100)), .compare(path, .less, .int(110)),
+        ])
+        let bounds = (0..<70).map { Predicate.compare(path, .greaterOrEqual, .int(100 - $0)) }
+        let last = Predicate.compare(path, .less, .int(110))
+        for many in [Predicate.and([last] + bounds), .and(bounds + [last])] {
+            let snapshot = try world.store.snapshot()
+            #expect(
+                try snapshot.fetchIDs(world.query(many)) == snapshot.fetchIDs(world.query(few))
+            )
+            #expect(try snapshot.count(world.query(many)) == 10)
+            #expect(try snapshot.count(world.query(.and([many, .not(.never)]))) == 10)
+        }
+    }
+
+    @Test func aSetOfTermsHasThoseBelowSixtyFour() {
+        var set = TermSet(3)
+        for position in [0, 63, 64, 200] { set.insert(position) }
+        #expect(set.count == 3 && set.contains(0) && set.contains(3) && set.contains(63))
+        #expect(!set.contains(64) && !set.contains(200) && !set.contains(1))
+        #expect(TermSet(all: 2).union(TermSet(2)) == TermSet(all: 3))
+        #expect(TermSet(3).isSubset(of: set) && !set.isSubset(of: TermSet(3)))
+        #expect(TermSet(all: 64).count == 64 && TermSet(all: 65).count == 64)
+        #expect(TermSet().isSubset(of: TermSet()) && TermSet(all: 0) == TermSet())
+        let tests = [PredicateNode](repeating: .constant(true), count: 66)
+        #expect(TermSet(all: 66).others(tests).count == 2)
+        #expect(TermSet(all: 2).others(Array(tests[..<2])).isEmpty)
+    }
+
+    /// An index of other columns is not asked, and the entries of the one that answers are counted
+    /// by their places.
+    @Test func aCountLooksAtTheEndsOfOneRange() throws {
+        let world = try World(4_000)
+        let path = PropertyPath("population")
+        let query = world.query(
+            .and([.compare(path, .greaterOrEqual, .int(10)), .compare(path, .less, .int(3_000))])
+        )
+        var pages: [Int] = []
+        for query in [query, world.query(.compare(PropertyPath("name"), .greater, .text("c")))] {
+            _ = try world.store.snapshot().count(query)
+            let before = world.store.statistics.engine
+            var found = 0
+            let cost = try world.cost { found = try $0.count(query) }
+            #expect(cost == (0, 0) && found > 2_000)
+            let after = world.store.statistics.engine
+            let visited = after.nodeHits + after.nodeMisses - before.nodeHits - before.nodeMisses
+            pages.append(Int(visited))
+        }
+        // Two ways down.
+        #expect(pages.allSatisfy { $0 <= 8 }, "\(pages)")
+    }
 }

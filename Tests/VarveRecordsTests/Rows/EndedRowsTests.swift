@@ -45,7 +45,9 @@ import VarveTesting
         #expect(store.rowCache.contains(ids[0]) && !store.rowCache.contains(ids[1]))
         // The references are still there: those of rows that left the cache, too.
         var names: [String] = []
-        ended.forEach(soon: { _ in }) { row in names.append((try? row.text(ColumnID(0))) ?? "") }
+        ended.forEach(soon: { _ in }) { row in
+            names.append((try? row.counted?.text(ColumnID(0))) ?? "")
+        }
         #expect(names == ids.map { "n\($0.rawValue)" })
         store.rowCache.unpin(again)
         #expect(store.rowCache.statistics.rows == 0)

@@ -3,6 +3,8 @@
 import Testing
 import VarveBase
 import VarveEngine
+import VarveFormat
+import VarveTesting
 
 @testable import VarveRecords
 
@@ -17,7 +19,6 @@ import VarveEngine
             observing: [\.standardErrorContent]
         ) {
             var state = RowCacheState(budget: 1 << 20, published: CommitNumber(1))
-            state.register(ObjectID(5))
             state.checkIfDue()
             state.statistics.rows += 1
             state.checkIfDue()
@@ -38,39 +39,89 @@ import VarveEngine
         #expect(Self.says(result, "rows without pins fit the budget"))
     }
 
-    @Test("A registered object that the table does not have is found") func noHead() async {
+    /// Breaks something of a row that is in a cache without pins, and has the cache look.
+    private static func lookAfter(_ change: (RowLink) -> Void) throws {
+        let store = try Cities.store(unreferencedRowBytes: 1 << 20)
+        let city = try store.schema.require("City")
+        let id = store.allocateObjectIDs(1)
+        _ = try store.write { try $0.insert(city.id, id, city.values([("name", .text("n"))])) }
+        let row = try #require(try store.snapshot().row(city.id, id)).copied()
+        var state = RowCacheState(budget: 1 << 20, published: CommitNumber(1))
+        _ = state.insert(RowLink(row), readAt: 1, pin: false)
+        state.check()
+        change(RowLink(row))
+        state.check()
+    }
+
+    @Test("A pin that nobody counted is found") func aPinTooMany() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { try Self.lookAfter { $0.pins += 1 } }
+        #expect(Self.says(result, "rows and their bytes are counted"))
+    }
+
+    @Test("Versions out of order are found") func versionsInACircle() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { try Self.lookAfter { $0.older = $0 } }
+        #expect(Self.says(result, "versions of an object follow each other"))
+    }
+
+    @Test("A row that is in no cache, but in its table, is found") func notCached() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { try Self.lookAfter { $0.pins = RowLink.notCached } }
+        #expect(Self.says(result, "a row of the table is in the cache"))
+    }
+
+    @Test("An order of use with a wrong end is found") func orderOfUse() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { try Self.lookAfter { $0.warmer = $0 } }
+        #expect(Self.says(result, "rows without pins are in the list of use once"))
+    }
+
+    @Test("A row that is in a cache enters no other") func twoCaches() async {
         let result = await #expect(
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
         ) {
-            var state = RowCacheState(budget: 0, published: CommitNumber(1))
-            state.register(ObjectID(5))
-            state.check()
-            state.statistics.registeredObjects += 1
-            state.check()
+            try Self.lookAfter { row in
+                var other = RowCacheState(budget: 1 << 20, published: CommitNumber(1))
+                _ = other.insert(row, readAt: 1, pin: false)
+            }
         }
-        #expect(Self.says(result, "a registered object has a head"))
+        #expect(Self.says(result, "a row is in one cache once"))
     }
 
-    /// `RowCacheSlots.foreseeRow` looks at the reference where it stands.
-    @Test("A slot has its row in front, one word that is nil or a reference") func rowInFront() {
-        #expect(MemoryLayout<RowCacheSlot>.offset(of: \.row) == 0)
-        #expect(MemoryLayout<CachedRow?>.size == MemoryLayout<UInt>.size)
+    @Test("A link that leads nowhere is not followed") func nowhere() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { _ = RowLink.none.pins }
+        #expect(Self.says(result, "a link that leads nowhere was followed"))
     }
 
     @Test("Memory may be asked for that is not there") func nothingToForesee() {
         var state = RowCacheState(budget: 1 << 20, published: CommitNumber(1))
         state.foresee(ObjectID(.max))
-        state.register(ObjectID(5))
+        state.reserve(5)
         for id in [0, 5, UInt64.max] { state.foresee(ObjectID(id)) }
-        #expect(state.references(ObjectID(5)) == 1)
-        var slots = RowCacheSlots()
-        for index in [-1, 0, 1, Int.max] {
-            slots.foresee(index)
-            slots.foreseeRow(index)
+        RowLink.none.foresee()
+        #expect(RowLink.none.counted == nil)
+        state.check()
+    }
+}
+
+extension CachedRow {
+    /// The same row in memory of its own, which is in no cache.
+    fileprivate func copied() throws -> CachedRow {
+        try withRow { _, bytes throws(FormatError) in
+            try CachedRow(entity: entity, id: id, version: version, checking: bytes)
         }
-        slots.reserve(4)
-        slots.foreseeRow(0)
-        #expect(slots.count == 0)
     }
 }

@@ -12,14 +12,14 @@ struct Calls: ParsableCommand {
     )
 
     enum Kind: String, ExpressibleByArgument, CaseIterable {
-        case point, list, scan
+        case point, list, scan, count, page, offset
     }
 
     @Option(help: "Where the store is, or is made.")
     var directory: String
     @Option(help: "Rows of the store.")
     var rows = 20_000
-    @Option(help: "What is read: point, list or scan; left out, the store is made.")
+    @Option(help: "What is read, or asked; left out, the store is made.")
     var read: Kind?
     @Option(help: "How often each row is read.")
     var passes = 1
@@ -36,7 +36,19 @@ struct Calls: ParsableCommand {
         let ids = try snapshot.fetchIDs(RecordQuery(entity: peer.entity))
         // Every page is in memory from here on.
         var sum = try pass(.scan, snapshot, peer.record, ids)
-        for _ in 0..<passes { sum &+= try pass(read, snapshot, peer.record, ids) }
+        let times = try (0..<passes).map { _ in
+            try timed {
+                switch read {
+                case .point, .list, .scan:
+                    sum &+= try pass(read, snapshot, peer.record, ids)
+                case .count:
+                    sum &+= try peer.countRows(timestamps: 78_840_000.25...157_680_000.75)
+                case .page: sum &+= Int(try peer.page(offset: 0, limit: 50).rows)
+                case .offset: sum &+= Int(try peer.page(offset: rows / 2, limit: 50).rows)
+                }
+            }.seconds
+        }
+        if let summary = Summary(times) { print("median \(summary.median * 1e6) us") }
         print("\(ids.count) rows, \(passes) passes, sum \(sum)")
     }
 
@@ -66,6 +78,7 @@ struct Calls: ParsableCommand {
                 sum &+= row.count
                 return true
             }
+        case .count, .page, .offset: break
         }
         return sum
     }

@@ -17,7 +17,11 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     /// The columns' numbers, asked for once.
     struct Columns {
+        /// What a column is, by its number.
+        enum Meaning { case timestamp, title, note, count, flag, pictureID, other }
+
         let timestamp, title, note, count, flag, pictureID: ColumnID
+        let meanings: [Meaning]
 
         init(_ entity: RecordEntity) throws {
             func column(_ name: String) throws -> ColumnID {
@@ -32,10 +36,18 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
             count = try column("count")
             flag = try column("flag")
             pictureID = try column("pictureID")
+            var meanings = [Meaning](repeating: .other, count: entity.columnCount)
+            meanings[Int(timestamp.rawValue)] = .timestamp
+            meanings[Int(title.rawValue)] = .title
+            meanings[Int(note.rawValue)] = .note
+            meanings[Int(count.rawValue)] = .count
+            meanings[Int(flag.rawValue)] = .flag
+            meanings[Int(pictureID.rawValue)] = .pictureID
+            self.meanings = meanings
         }
 
         /// An item's values; its ID is in its title.
-        func fill(_ row: inout RecordRow, _ item: Item) {
+        func fill(_ row: inout RecordRow, _ item: borrowing Item) {
             row.begin()
             row.set(timestamp, double: item.timestamp)
             row.set(title, text: item.title)
@@ -113,10 +125,11 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
 
     func insert(_ items: [Item]) throws {
         let first = store.allocateObjectIDs(items.count).rawValue
+        let columns = columns
         _ = try store.write { transaction in
             var row = RecordRow(record)
-            for (index, item) in items.enumerated() {
-                columns.fill(&row, item)
+            for index in items.indices {
+                columns.fill(&row, items[index])
                 try transaction.insert(&row, ObjectID(first + UInt64(index)))
             }
         }
@@ -211,7 +224,7 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
         return fold
     }
 
-    /// Texts are read in place, as the C libraries' are.
+    /// Every column in one walk over the row, texts read in place, as the C libraries' are.
     @inline(__always)
     func add(
         _ layout: RowLayout,
@@ -219,19 +232,32 @@ final class VarveRecordPeer: DurableCommitPeer, PointReadPeer, SortedFetchPeer {
         as id: Int64,
         to fold: inout RowFold
     ) throws(RecordError) {
+        var (timestamp, title, note) = (0.0, UInt64(0), UInt64(0))
+        var (count, flag, pictureID) = (0, false, Int64(0))
         do throws(FormatError) {
-            fold.add(
-                id: id,
-                timestamp: try layout.slot(columns.timestamp, in: row).double(in: row),
-                title: Self.digest(layout.slot(columns.title, in: row).body, row),
-                note: Self.digest(layout.slot(columns.note, in: row).body, row),
-                count: Int(try layout.slot(columns.count, in: row).int(in: row)),
-                flag: try layout.slot(columns.flag, in: row).bool(in: row),
-                pictureID: try layout.slot(columns.pictureID, in: row).int(in: row)
-            )
+            try layout.forEachSlot(in: row) { column, slot throws(FormatError) in
+                switch columns.meanings[column] {
+                case .timestamp: timestamp = try slot.double(in: row)
+                case .title: title = Self.digest(slot.body, row)
+                case .note: note = Self.digest(slot.body, row)
+                case .count: count = Int(try slot.int(in: row))
+                case .flag: flag = try slot.bool(in: row)
+                case .pictureID: pictureID = try slot.int(in: row)
+                case .other: break
+                }
+            }
         } catch {
             throw .format(error)
         }
+        fold.add(
+            id: id,
+            timestamp: timestamp,
+            title: title,
+            note: note,
+            count: count,
+            flag: flag,
+            pictureID: pictureID
+        )
     }
 
     @inline(__always)
