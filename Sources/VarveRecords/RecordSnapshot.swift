@@ -58,15 +58,26 @@ public final class RecordSnapshot: Sendable {
         }
         let entity = try reader.entity(entity)
         store.counters.storePasses.count()
-        let stored = try RecordError.ofEngine { () throws(EngineError) in
-            try storage.row(entity.tree, id)
-        }
-        guard let stored else { return nil }
+        guard let row = try read(entity, id) else { return nil }
         store.counters.storeReads.count()
-        let row = try CachedRow(entity, id, stored)
         let followers = ahead()
         if !followers.isEmpty { readAhead(entity, followers, costOfOne: row.cost) }
         return store.rowCache.insert(row, readAt: number, pin: pin)
+    }
+
+    /// A row from the store, made where its leaf holds it.
+    private func read(_ entity: RecordEntity, _ id: ObjectID) throws(RecordError) -> CachedRow? {
+        var made: Result<CachedRow, RecordError>?
+        let isThere = try RecordError.ofEngine { () throws(EngineError) in
+            try storage.withRow(entity.tree, id) { version, row in
+                do throws(RecordError) {
+                    made = .success(try Self.copied(entity, id, version, row))
+                } catch {
+                    made = .failure(error)
+                }
+            }
+        }
+        return isThere ? try made?.get() : nil
     }
 
     /// Reads rows into the cache that are not there, in the pass of another one. What cannot be

@@ -252,8 +252,6 @@ struct FetchPlanner<Source: RecordSource> {
         var isScan = false
         if case .rows = plan.access { isScan = true }
         let needsRows = plan.residual != nil
-        // A count of ranges looks at their ends.
-        if !needsOrder, !needsRows { return 20 }
         if plan.isOrdered {
             var visited = all
             if let wanted {

@@ -35,11 +35,21 @@ import VarveFormat
     /// Number of objects.
     private(set) var count = 0
 
-    init() { unsafe entries = .allocate(capacity: 0) }
+    init() { unsafe entries = Self.allocate(0) }
+
+    /// Memory that begins with a cache line, so that 4 entries are one.
+    private static func allocate(_ count: Int) -> UnsafeMutablePointer<Entry> {
+        let stride = MemoryLayout<Entry>.stride
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: max(count, 1) * stride,
+            alignment: lanes * stride
+        )
+        return unsafe memory.bindMemory(to: Entry.self, capacity: count)
+    }
 
     deinit {
         // Allocated in `init` or `rebuild`, owned by this value alone. Entries are trivial.
-        unsafe entries.deallocate()
+        unsafe UnsafeMutableRawPointer(entries).deallocate()
     }
 
     /// The newest row of an object, or none.
@@ -83,7 +93,9 @@ import VarveFormat
         }
         close(place)
         count -= 1
-        if capacity > Self.entriesMin, count < capacity / 8 { rebuild(capacity / 4) }
+        if capacity > Self.entriesMin, count < capacity / 8 {
+            rebuild(max(Self.entriesMin, capacity / 4))
+        }
     }
 
     /// Asks for the memory of an object's entry, which will be looked at soon.
@@ -129,6 +141,15 @@ import VarveFormat
         ((end &- start) &* Self.stepInverse) & (capacity &- 1)
     }
 
+    /// The most steps from an ID's home to its entry. O(capacity), for tests.
+    var longestWay: Int {
+        var longest = 0
+        for place in 0..<capacity where unsafe !entries[place].row.isNone {
+            longest = unsafe max(longest, steps(from: home(entries[place].id), to: place))
+        }
+        return longest
+    }
+
     /// Moves later entries back over one that became free, so that none is cut off from its home.
     private mutating func close(_ freed: Int) {
         var hole = freed
@@ -147,14 +168,14 @@ import VarveFormat
 
     private mutating func rebuild(_ size: Int) {
         let (old, oldCapacity) = unsafe (entries, capacity)
-        unsafe entries = .allocate(capacity: size)
+        unsafe entries = Self.allocate(size)
         unsafe entries.initialize(repeating: Entry(), count: size)
         capacity = size
         for number in 0..<oldCapacity where unsafe !old[number].row.isNone {
             let entry = unsafe old[number]
             unsafe entries[place(of: entry.id)] = entry
         }
-        unsafe old.deallocate()
+        unsafe UnsafeMutableRawPointer(old).deallocate()
     }
 }
 

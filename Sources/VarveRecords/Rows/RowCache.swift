@@ -66,7 +66,8 @@ public final class RowCache: Sendable {
 
     // MARK: Pins
 
-    /// Keeps a row in the cache until `unpin`.
+    /// Keeps a row in the cache until `unpin`. Pins are of rows that snapshots of this cache's
+    /// store gave: a row has the links of one cache.
     public func pin(_ row: CachedRow) {
         state.withLock { $0.pin(RowLink(row)) }
     }

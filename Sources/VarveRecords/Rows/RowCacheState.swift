@@ -13,7 +13,8 @@ import Synchronization
 import VarveBase
 
 /// What the mutex of a row cache protects. Every operation costs O(1) per row, but for commits that
-/// changed more rows than there are here: those cost O(log changes) per row that is here.
+/// changed more rows than there are here: those cost O(log changes) per entry of the table, which
+/// has up to eight times as many as there are objects.
 struct RowCacheState: ~Copyable, Sendable {
     static let open = UInt64.max
     /// Changes remembered for rows that are filled from an older commit.
@@ -280,7 +281,7 @@ struct RowCacheState: ~Copyable, Sendable {
             remove(coldest)
             statistics.evictions += 1
             if coldest.isNone { return }
-            // The next one is in memory: it was asked for when its colder neighbour went.
+            // The next one was asked for when its colder neighbour went.
             heads.foresee(coldest.id)
             coldest.warmer.foresee()
         }
@@ -353,11 +354,12 @@ struct RowCacheState: ~Copyable, Sendable {
 
     // MARK: Invariants
 
-    /// Checks after as many new rows and commits as there are rows: each pays for one.
+    /// Checks after as many new rows and commits as a check looks at rows and entries: each pays
+    /// for a few.
     mutating func checkIfDue() {
         commits += 1
         let changes = statistics.rows + statistics.evictions + commits
-        if changes - checked < heads.capacity { return }
+        if changes - checked < max(heads.capacity, statistics.rows) { return }
         checked = changes
         check()
     }

@@ -3,8 +3,8 @@
 // Invariants
 // - A link keeps nothing. Whoever follows one knows that somebody keeps the row: the row cache
 //   keeps every row that is in it (`enter`, `leave`), a list and an object keep theirs.
-// - What is read and written here but `id`, `version` and `cost` belongs to the lock of the row
-//   cache.
+// - What stands below "Under the lock" belongs to the lock of the one row cache that the row
+//   is in; what stands above it never changes.
 //
 // Why: the cache looks at a row, pins it and lets it go without counting references, and a row is
 // found, pinned and put in its place in the order of use by looking at one piece of memory.
@@ -51,7 +51,7 @@ import VarveFormat
         }
     }
 
-    // MARK: Under the cache's lock
+    // MARK: Under the lock
 
     /// How many hold the row in the cache; `notCached` for one that is not there.
     var pins: Int32 {
@@ -94,7 +94,7 @@ import VarveFormat
         _ = kept()
     }
 
-    /// Leaves the cache, which lets it go: nobody else may keep it.
+    /// Leaves the cache, which lets it go: perhaps nobody else keeps it.
     func leave() {
         unsafe look { head in
             unsafe head.pointee.pins = Self.notCached
@@ -118,13 +118,17 @@ import VarveFormat
         isNone ? nil : unsafe CachedRow(memory: memory.takeUnretainedValue())
     }
 
-    /// Asks for the memory of the row's head, which will be looked at soon.
+    /// Asks for the memory of what the cache looks at and of the object, which will be soon. A row
+    /// begins anywhere in a cache line, so that it is two of them.
     @inline(__always)
     func foresee() {
         if let start = unsafe UnsafeRawPointer(bitPattern: bits) {
-            unsafe ComingMemory.foresee(start, 1)
+            unsafe ComingMemory.foresee(start, Self.foreseenBytes)
         }
     }
+
+    /// An object's own two words, and the head up to the object's ID.
+    static let foreseenBytes = 16 + 56
 
     private var memory: Unmanaged<RowMemory> {
         guard let start = unsafe UnsafeRawPointer(bitPattern: bits) else {

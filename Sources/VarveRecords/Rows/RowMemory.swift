@@ -13,19 +13,32 @@
 import VarveBase
 import VarveFormat
 
-/// What stands in front of a row's bytes.
+/// What stands in front of a row's bytes. What the row cache looks at comes first: with the
+/// object's own two words 64 bytes.
 @usableFromInline struct RowHead {
-    let entity: RecordEntity
-    let id: ObjectID
-    let version: CommitNumber
-    let layout: RowLayout
-    let count: UInt32
     // The row cache's (`RowLink`).
     var pins = RowLink.notCached
+    let count: UInt32
+    let version: CommitNumber
     var until: UInt64 = 0
     var older = RowLink.none
     var warmer = RowLink.none
     var colder = RowLink.none
+    // Its readers'.
+    let id: ObjectID
+    let entity: RecordEntity
+    let layout: RowLayout
+
+    init(
+        entity: RecordEntity,
+        id: ObjectID,
+        version: CommitNumber,
+        layout: RowLayout,
+        count: UInt32
+    ) {
+        (self.entity, self.id, self.version) = (entity, id, version)
+        (self.layout, self.count) = (layout, count)
+    }
 }
 
 /// A head and bytes, allocated as one.
