@@ -432,6 +432,8 @@ extension SchemaRecord {
             }
             for index in entity.indexes {
                 try claim(index.tree)
+                // The one of the keys that were cut, whether the index has texts or not.
+                try claim(TreeID(index.tree.rawValue + 1))
                 for term in index.terms where !columns.contains(term.column) {
                     throw reader.error("index column", "\(term.column.rawValue)", "a column")
                 }

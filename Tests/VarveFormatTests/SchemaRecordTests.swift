@@ -117,4 +117,29 @@ import VarveFormat
         record.entities[1].tree = TreeID(16)
         #expect(throws: FormatError.self) { try SchemaRecord(decoding: record.encoded()) }
     }
+
+    /// Found by a fuzzer: keys that were cut went into the tree of an entity's rows.
+    @Test func `The number after that of an index is its own, too`() throws {
+        for tree: UInt32 in [17, 19, 21, 29] {
+            var record = sample
+            record.entities[1].tree = TreeID(tree)
+            let isFree = tree == 17 || tree == 29
+            let decoded = try? SchemaRecord(decoding: record.encoded())
+            #expect((decoded != nil) == isFree, "rows in tree \(tree)")
+        }
+        for (index, tree) in [(0, UInt32(19)), (0, 21), (0, 15), (1, 21), (1, 29), (1, 30)] {
+            var record = sample
+            record.entities[0].indexes[index].tree = TreeID(tree)
+            #expect(throws: FormatError.self, "index \(index) in tree \(tree)") {
+                try SchemaRecord(decoding: record.encoded())
+            }
+        }
+        var record = sample
+        record.entities[0].indexes[1].tree = TreeID(28)
+        #expect(try SchemaRecord(decoding: record.encoded()) == record)
+        // The last number of all has none after it.
+        record.nextTree = .max
+        record.entities[0].indexes[1].tree = TreeID(.max - 1)
+        #expect(throws: FormatError.self) { try SchemaRecord(decoding: record.encoded()) }
+    }
 }
