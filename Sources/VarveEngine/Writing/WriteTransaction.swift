@@ -198,6 +198,7 @@ public final class WriteTransaction {
         changes[entity, default: EntityChanges()].inserted.add(object)
         // An ID that the caller chose is taken for good, even if the transaction is given up.
         objectIDs.tookOver(object)
+        // A log that will not have the row needs no operation with a reference to it.
         if needsTree {
             operationCount += 1
         } else {

@@ -10,6 +10,7 @@ public import VarveBase
 public struct CompiledPredicate: Sendable {
     /// The entity it tests.
     public let entity: RecordEntity
+
     let root: PredicateNode
 
     /// Resolves the names of `predicate`.
