@@ -72,9 +72,13 @@ public struct ByteWriter: Sendable {
     }
 
     /// Appends bytes as they are.
-    public mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+    public mutating func raw(_ more: [UInt8]) { Self.append(more, more.indices, to: &bytes) }
     /// Appends bytes as they are.
     public mutating func raw(_ more: ArraySlice<UInt8>) { bytes.append(contentsOf: more) }
+    /// Appends a range of bytes as they are. The range must lie inside them.
+    public mutating func raw(_ more: [UInt8], _ range: Range<Int>) {
+        Self.append(more, range, to: &bytes)
+    }
     /// Appends a range of borrowed bytes as they are. The range must lie inside them.
     public mutating func raw(_ more: Span<UInt8>, _ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
@@ -110,6 +114,19 @@ public struct ByteWriter: Sendable {
     public mutating func patch(_ value: UInt32, at: Int) { overwrite(value.littleEndian, at) }
     /// Overwrites 8 bytes that have been written.
     public mutating func patch(_ value: UInt64, at: Int) { overwrite(value.littleEndian, at) }
+
+    /// Appends a range of bytes, which must lie inside theirs, to an array that is no writer.
+    ///
+    /// `append(contentsOf:)` of an array or a slice counts a reference to it, which for short keys
+    /// and rows costs more than their bytes.
+    @inline(__always)
+    public static func append(_ more: [UInt8], _ range: Range<Int>, to bytes: inout [UInt8]) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
+        // The buffer lives for the closure; the array copies its bytes.
+        unsafe more.withUnsafeBytes { source in
+            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: source[range]))
+        }
+    }
 
     /// Appends 8 bytes, most significant first, to an array that is no writer.
     public static func appendBigEndian(_ value: UInt64, to bytes: inout [UInt8]) {

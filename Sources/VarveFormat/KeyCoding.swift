@@ -177,10 +177,17 @@ public enum KeyCoding {
 
     /// The smallest byte string above all that begin with `prefix`; nil when there is none.
     public static func end(ofPrefix prefix: [UInt8]) -> [UInt8]? {
-        guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return nil }
-        var end = Array(prefix[...last])
-        end[last] += 1
-        return end
+        var end = prefix
+        return raiseToEnd(&end) ? end : nil
+    }
+
+    /// Makes a prefix the smallest byte string above all that begin with it; false, and nothing
+    /// done, when there is none.
+    public static func raiseToEnd(_ prefix: inout [UInt8]) -> Bool {
+        guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return false }
+        prefix.removeLast(prefix.count - 1 - last)
+        prefix[last] += 1
+        return true
     }
 }
 

@@ -7,8 +7,8 @@
 
 public import VarveBase
 
-/// A checked patch of a row.
-public struct RowPatch: Sendable {
+/// A checked patch of a row. Not copied, as that would count references to its arrays.
+public struct RowPatch: ~Copyable, Sendable {
     /// The encoding.
     public let bytes: [UInt8]
     /// The columns that change, ascending.
@@ -21,7 +21,7 @@ public struct RowPatch: Sendable {
     /// Checks the structure of a patch.
     public init(_ bytes: [UInt8]) throws(FormatError) {
         var reader = ByteReader(bytes, place: "patch")
-        count = try reader.count("column count", limit: RowCoding.columnsMax)
+        let count = try reader.count("column count", limit: RowCoding.columnsMax)
         let bitmap = try reader.range(count: (count + 7) / 8, "bitmap")
         var columns: [ColumnID] = []
         for at in bitmap {
@@ -35,11 +35,13 @@ public struct RowPatch: Sendable {
                 bits &= bits &- 1
             }
         }
-        tagsStart = reader.position
+        let tagsStart = reader.position
         let total = try RowView.checkTags(&reader, columns.count)
         guard total == reader.remaining else {
             throw reader.error("bodies", "\(reader.remaining) bytes", "\(total)")
         }
+        self.count = count
+        self.tagsStart = tagsStart
         bodiesStart = reader.position
         self.bytes = bytes
         self.columns = columns

@@ -9,6 +9,7 @@
 // - What is seen accuses and proves nothing: whoever sees a change reads the file.
 
 internal import CVarve
+internal import Synchronization
 
 #if canImport(Glibc)
 internal import Glibc
@@ -55,6 +56,35 @@ internal import Darwin
 
     /// The bytes now, in the order of the machine.
     public var value: UInt64 {
-        unsafe varve_load_word(page + offset)
+        unsafe varve_load_word(place)
     }
+
+    fileprivate var place: UnsafeRawPointer { unsafe UnsafeRawPointer(page + offset) }
+}
+
+/// A place for a mapped word that many look at, without counting references to it.
+@safe public final class WatchedWord: Sendable {
+    // Set once, and kept as long as this object: so what `address` says stays mapped.
+    private let mapped = AtomicLazyReference<MappedWord>()
+    private let address = Atomic<UInt>(0)
+
+    /// Without a word.
+    public init() {}
+
+    /// Takes a word, unless there is one.
+    public func set(_ word: MappedWord) {
+        let kept = mapped.storeIfNil(word)
+        unsafe address.store(UInt(bitPattern: kept.place), ordering: .releasing)
+    }
+
+    /// The word's bytes now, in the order of the machine; nil before there is one.
+    public var value: UInt64? {
+        guard let place = unsafe UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring))
+        else { return nil }
+        // Mapped until `mapped` goes, which is behind this look.
+        return withExtendedLifetime(self) { unsafe varve_load_word(place) }
+    }
+
+    /// From now on the bytes are zeros, and the file is not held any more.
+    public func detach() { mapped.load()?.detach() }
 }

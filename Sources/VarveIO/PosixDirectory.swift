@@ -162,14 +162,13 @@ public final class PosixDirectory: StoreDirectory {
     public var isSharedBetweenProcesses: Bool { true }
 
     /// Whether a name is still that of an open file.
-    /// - Complexity: two system calls.
+    /// - Complexity: one system call, and one more the first time.
     public func isNamed(_ name: String, _ file: any StoreFile) throws(IOError) -> Bool? {
         try FileName.check(name, "stat")
-        let open = try file.identity()
         let named = try descriptor.use { directory throws(IOError) in
             try SystemCalls.identity(directory, name)
         }
-        return named?.isSameFile(as: open) ?? false
+        return try named.map { (found) throws(IOError) in try file.isSameFile(as: found) } ?? false
     }
 
     /// Tells of writes to a file; nil where the system cannot.

@@ -67,6 +67,10 @@ public final class PosixFile: StoreFile {
     /// The name it was opened under.
     public let name: String
     private let descriptor: Descriptor
+    /// Device and number of the file, once they were asked for: they never change while it is open.
+    /// No file has the number 0.
+    private let device = Atomic<UInt64>(0)
+    private let inode = Atomic<UInt64>(0)
 
     init(_ descriptor: Descriptor, name: String) {
         self.descriptor = descriptor
@@ -109,6 +113,18 @@ public final class PosixFile: StoreFile {
         try descriptor.use { number throws(IOError) in
             try SystemCalls.regularIdentity(number, name)
         }
+    }
+
+    /// Whether it is the file that somebody found under a name.
+    public func isSameFile(as found: FileIdentity) throws(IOError) -> Bool {
+        let known = inode.load(ordering: .acquiring)
+        if known != 0 {
+            return known == found.inode && device.load(ordering: .relaxed) == found.device
+        }
+        let own = try identity()
+        device.store(own.device, ordering: .relaxed)
+        inode.store(own.inode, ordering: .releasing)
+        return own.isSameFile(as: found)
     }
 
     /// What its file system has left for the user of this process.

@@ -24,6 +24,8 @@ public protocol ReadOnlyFile: AnyObject, Sendable {
     func size() throws(IOError) -> UInt64
     /// Which file this is.
     func identity() throws(IOError) -> FileIdentity
+    /// Whether it is the file that somebody found under a name. Each durable commit asks.
+    func isSameFile(as found: FileIdentity) throws(IOError) -> Bool
     /// Asks the system to drop clean cached bytes, so that later reads come from the disk.
     /// A hint: it may do nothing.
     func adviseDontNeed()
@@ -37,6 +39,11 @@ public protocol ReadOnlyFile: AnyObject, Sendable {
 extension ReadOnlyFile {
     /// Does nothing.
     public func adviseWillNeed(at offset: FileOffset, count: Int) {}
+
+    /// Asks the system.
+    public func isSameFile(as found: FileIdentity) throws(IOError) -> Bool {
+        try identity().isSameFile(as: found)
+    }
 
     /// Reads, and copies.
     public func read(

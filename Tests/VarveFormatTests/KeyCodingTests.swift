@@ -158,6 +158,10 @@ import VarveTesting
         #expect(KeyCoding.end(ofPrefix: [1, 0xFF, 0xFF]) == [2])
         #expect(KeyCoding.end(ofPrefix: [0xFF]) == nil)
         #expect(KeyCoding.end(ofPrefix: []) == nil)
+        var without: [UInt8] = [0xFF, 0xFF]
+        #expect(!KeyCoding.raiseToEnd(&without) && without == [0xFF, 0xFF])
+        var prefix: [UInt8] = [1, 0xFF]
+        #expect(KeyCoding.raiseToEnd(&prefix) && prefix == [2])
         #expect(KeyCoding.trailingObjectID(of: [1, 2, 3]) == nil)
         #expect(KeyCoding.rowKey(ObjectID(258)) == [0, 0, 0, 0, 0, 0, 1, 2])
     }

@@ -79,7 +79,7 @@ import VarveTesting
             [9, 1, 1], [0x81, 0x08] + [UInt8](repeating: 0, count: 129), [0, 0],
         ]
         for bytes in bad {
-            #expect(throws: FormatError.self, "\(bytes)") { try RowPatch(bytes) }
+            #expect(throws: FormatError.self, "\(bytes)") { _ = try RowPatch(bytes) }
         }
     }
 

@@ -32,6 +32,24 @@ import VarveIO
         #expect(word.value == 0)
     }
 
+    @Test("A place for a word has none at first, then the first that it is given")
+    func aWatchedWord() throws {
+        let (file, path) = try open()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try file.write([UInt8](repeating: 3, count: 128), at: FileOffset(0))
+        let watched = WatchedWord()
+        #expect(watched.value == nil)
+        watched.set(try #require(file.word(at: FileOffset(64))))
+        #expect(watched.value == 0x0303_0303_0303_0303)
+        try file.write([UInt8](repeating: 4, count: 8), at: FileOffset(72))
+        watched.set(try #require(file.word(at: FileOffset(72))))
+        #expect(watched.value == 0x0303_0303_0303_0303)
+        file.close()
+        #expect(watched.value == 0x0303_0303_0303_0303)
+        watched.detach()
+        #expect(watched.value == 0)
+    }
+
     @Test("A file that does not hold the word has none: a look behind its end would be a signal")
     func aShortFileHasNoWord() throws {
         let (file, path) = try open()

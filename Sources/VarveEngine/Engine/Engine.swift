@@ -25,6 +25,9 @@ public final class Engine: Sendable {
     let blobStore: BlobStore
     /// Whether it writes, and how it shares the store with other processes.
     let role: EngineRole
+    /// Those of the role, which each snapshot asks.
+    let follower: Follower?
+    let turn: WriterTurn?
 
     let queue = CommitQueue()
     /// The newest commit at the maintenance thread's last idle round.
@@ -41,7 +44,9 @@ public final class Engine: Sendable {
     let objectIDs: ObjectIDs
 
     struct Published {
-        private(set) var state: StoreState
+        /// What readers hold: taking it, under the lock, counts one reference.
+        private(set) var shown: PublishedState
+        var state: StoreState { shown.state }
         /// The newest commit that no power cut takes back: that of `state`, or an older one while
         /// `.relaxed` commits wait for their sync.
         private(set) var durable: CommitNumber
@@ -51,7 +56,7 @@ public final class Engine: Sendable {
 
         /// - Parameter durable: the newest commit that is proven, when `state` stands on others.
         init(state: StoreState, durable: CommitNumber? = nil, environment: any Environment) {
-            self.state = state
+            shown = PublishedState(state)
             self.environment = environment
             self.durable = durable ?? state.number
             pins = Pins(since: environment.monotonicNanoseconds())
@@ -59,7 +64,7 @@ public final class Engine: Sendable {
 
         /// The state before the newest, so that its nodes are freed by the next saver, not by the
         /// reader that happens to let it go last: the two would wait for each other's memory.
-        private var retired: StoreState?
+        private var retired: PublishedState?
 
         /// - Parameter isSmall: the state before is kept until the next one is shown. Others may
         ///   hold much.
@@ -68,19 +73,19 @@ public final class Engine: Sendable {
             _ newer: StoreState,
             isDurable: Bool,
             isSmall: Bool = false
-        ) -> (StoreState?, StoreState?) {
-            let unneeded = (retired, isSmall ? nil : state)
-            retired = isSmall ? state : nil
-            let publication = state.publication + 1
-            pins.supersede(state, at: environment.monotonicNanoseconds())
-            state = newer
-            state.publication = publication
+        ) -> (PublishedState?, PublishedState?) {
+            let unneeded = (retired, isSmall ? nil : shown)
+            retired = isSmall ? shown : nil
+            var newer = newer
+            newer.publication = shown.state.publication + 1
+            pins.supersede(shown.state, at: environment.monotonicNanoseconds())
+            shown = PublishedState(newer)
             if isDurable { durable = newer.number }
             return unneeded
         }
 
         /// In an idle store the state before the newest goes, too.
-        mutating func forgetRetired() -> StoreState? {
+        mutating func forgetRetired() -> PublishedState? {
             let unneeded = retired
             retired = nil
             return unneeded
@@ -113,6 +118,8 @@ public final class Engine: Sendable {
         self.counters = counters
         self.blobStore = blobStore
         self.role = role
+        follower = role.follower
+        turn = role.turn
         published = Mutex(
             Published(state: state, durable: durable, environment: options.environment)
         )
@@ -140,11 +147,11 @@ public final class Engine: Sendable {
     /// - Complexity: O(1); after another process O(bytes of its new commits).
     public func snapshot() -> Snapshot {
         follow()
-        let state = published.withLock { published -> StoreState in
+        let state = published.withLock { published in
             published.pins.unnamed += 1
-            return published.state
+            return published.shown
         }
-        return Snapshot(state: state, engine: self, token: Pins.noToken)
+        return Snapshot(state, engine: self, token: Pins.noToken)
     }
 
     func unpin(publication: UInt64, token: UInt64) {

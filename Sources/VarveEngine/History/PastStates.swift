@@ -231,7 +231,7 @@ extension Engine {
     }
 
     private func noted(_ state: StoreState, _ owner: PinOwner) -> Snapshot {
-        let past = pinned(state, for: owner)
+        let past = pinned(PublishedState(state), for: owner)
         pastStates.note(past)
         return past
     }

@@ -75,6 +75,9 @@ final class NameSyncedFile: StoreFile {
 
     func size() throws(IOError) -> UInt64 { try base.size() }
     func identity() throws(IOError) -> FileIdentity { try base.identity() }
+    func isSameFile(as found: FileIdentity) throws(IOError) -> Bool {
+        try base.isSameFile(as: found)
+    }
     func adviseDontNeed() { base.adviseDontNeed() }
     func adviseWillNeed(at offset: FileOffset, count: Int) {
         base.adviseWillNeed(at: offset, count: count)

@@ -146,16 +146,16 @@ extension Engine {
         follow()
         let now = options.environment.monotonicNanoseconds()
         let (state, token) = published.withLock { published in
-            (published.state, published.pins.add(published.state, owner, at: now))
+            (published.shown, published.pins.add(published.state, owner, at: now))
         }
-        return Snapshot(state: state, engine: self, token: token)
+        return Snapshot(state, engine: self, token: token)
     }
 
     /// A state that somebody holds already, or one of the past, pinned until the snapshot goes.
-    func pinned(_ state: StoreState, for owner: PinOwner) -> Snapshot {
+    func pinned(_ state: PublishedState, for owner: PinOwner) -> Snapshot {
         let now = options.environment.monotonicNanoseconds()
-        let token = published.withLock { $0.pins.add(state, owner, at: now) }
-        return Snapshot(state: state, engine: self, token: token)
+        let token = published.withLock { $0.pins.add(state.state, owner, at: now) }
+        return Snapshot(state, engine: self, token: token)
     }
 
     /// Who holds which commits, oldest first, and what that keeps.

@@ -57,7 +57,7 @@ public struct RowBlock: Sendable {
         rows.reserveCapacity(objects.count)
         var untold = 0
         let nodes = state.generation.nodes
-        try state.visit(tree, objects, nodes, passes: passes) { index, version, row in
+        try state.trees.visit(tree, objects, nodes, passes: passes) { index, version, row in
             if let room {
                 untold += row.count
                 if untold >= RowBlockRoom.piece {
@@ -150,7 +150,7 @@ extension Snapshot {
         let threads = engine.options.readingThreads
         let passes = objects.count >= NodeCache.passingMin.objects
         if objects.count <= NodeCache.foreseenMax {
-            state.foresee(tree, objects, state.generation.nodes)
+            state.trees.foresee(tree, objects, state.generation.nodes)
         }
         if threads < 2 || objects.count < Self.parallelRowsMin {
             return [try RowBlock(state, tree, objects, from: 0, passes: passes, room)]

@@ -9,40 +9,49 @@ internal import VarveFormat
 
 /// The store as of one commit. Reads from any thread.
 public final class Snapshot: Sendable {
-    let state: StoreState
+    private let published: PublishedState
     let engine: Engine
 
-    /// The generation's. Here as well, since a way through two objects costs a read a reference
-    /// count, of an object that all readers share.
+    /// The commit that this snapshot shows.
+    public let number: CommitNumber
+    /// The generation's, and the state's. Here as well, since a way through two objects costs a
+    /// read a reference count, of an object that all readers share.
     private let nodes: NodeCache
+    private let trees: TreeTable
+    private let publication: UInt64
     private let token: UInt64
 
-    init(state: StoreState, engine: Engine, token: UInt64) {
-        self.state = state
-        nodes = state.generation.nodes
+    init(_ published: PublishedState, engine: Engine, token: UInt64) {
+        self.published = published
+        number = published.state.number
+        nodes = published.state.generation.nodes
+        trees = published.state.trees
+        publication = published.state.publication
         self.engine = engine
         self.token = token
     }
 
-    deinit { engine.unpin(publication: state.publication, token: token) }
+    var state: StoreState { published.state }
 
-    /// The commit that this snapshot shows.
-    public var number: CommitNumber { state.number }
+    deinit { engine.unpin(publication: publication, token: token) }
+
     /// Whether both read the same state of the same file.
     public func isSame(as other: Snapshot) -> Bool {
-        state.publication == other.state.publication && state.number == other.state.number
+        publication == other.publication && number == other.number
             && state.generation === other.state.generation && state.frame == other.state.frame
     }
 
     /// The same commit once more, held by somebody else.
-    public func held(for owner: PinOwner) -> Snapshot { engine.pinned(state, for: owner) }
+    public func held(for owner: PinOwner) -> Snapshot { engine.pinned(published, for: owner) }
 
     /// The stored schema's bytes; empty in a store that was just created.
     public var schema: [UInt8] { state.schema }
     /// The stored schema's version; 0 in a store that was just created.
     public var schemaVersion: UInt32 { state.schemaVersion }
 
-    private func tree(_ id: TreeID) -> Tree { state.tree(id, isPublished: true) }
+    private func tree(_ id: TreeID) -> Tree {
+        Tree(id: id, root: trees[id] ?? .empty, loader: nodes, isPublished: true)
+    }
 
     /// One row of an entity's tree, copied, or nil.
     /// - Complexity: O(log n).
@@ -64,7 +73,7 @@ public final class Snapshot: Sendable {
         _ object: ObjectID,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> Bool {
-        try state.visit(tree, object, nodes, reads: true, body) == .found
+        try trees.visit(tree, object, nodes, reads: true, body) == .found
     }
 
     /// As `withRow`, but reads nothing from the file: nil when the row's page is not in memory.
@@ -73,7 +82,7 @@ public final class Snapshot: Sendable {
         _ object: ObjectID,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> Bool? {
-        switch try state.visit(tree, object, nodes, reads: false, body) {
+        switch try trees.visit(tree, object, nodes, reads: false, body) {
         case .found: true
         case .absent: false
         case .notInMemory: nil
@@ -89,7 +98,7 @@ public final class Snapshot: Sendable {
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
         let passes = objects.count >= NodeCache.passingMin.objects
-        try state.visit(tree, objects, nodes, passes: passes, body)
+        try trees.visit(tree, objects, nodes, passes: passes, body)
     }
 
     /// Whether there is such a row.
@@ -117,11 +126,11 @@ public final class Snapshot: Sendable {
     }
 
     /// Number of entries. - Complexity: O(1).
-    public func count(_ tree: TreeID) -> UInt64 { state.trees.rows(tree) }
+    public func count(_ tree: TreeID) -> UInt64 { trees.rows(tree) }
 
     /// Number of entries whose key is below `key`. - Complexity: O(log n).
     public func position(_ tree: TreeID, of key: [UInt8]) throws(EngineError) -> UInt64 {
-        try self.tree(tree).position(of: key)
+        try trees.position(tree, of: key, nodes)
     }
 
     /// A cursor that stands nowhere yet.

@@ -47,6 +47,13 @@ struct StoreState: Sendable {
     }
 }
 
+/// A state that readers share, counted as one thing and not by its parts.
+final class PublishedState: Sendable {
+    let state: StoreState
+
+    init(_ state: StoreState) { self.state = state }
+}
+
 extension StoreState {
     /// Roots that a hint is given for: each is a system call.
     private static let hintedRootsMax = 8

@@ -117,7 +117,7 @@ extension Engine {
     /// - Complexity: O(1) when nothing is new, with a small read where the lock file cannot be
     ///   mapped; else O(bytes of the new commits).
     func follow() {
-        guard let follower = role.follower, role.turn?.isWriting != true,
+        guard let follower, turn?.isWriting != true,
             !follower.isUpToDate, !suspension.isSuspended
         else { return }
         guard let news = follower.page.read() else { return }

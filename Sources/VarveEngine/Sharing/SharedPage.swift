@@ -18,7 +18,7 @@ final class SharedPage: Sendable {
     /// Locks on bytes of the file; nil where the system has none: others are always reckoned with.
     let locks: (any LockBytes)?
     private let last = Mutex<SharedState?>(nil)
-    private let word = AtomicLazyReference<MappedWord>()
+    private let word = WatchedWord()
     /// Where this process begins to count, so that two writers in turn do not meet.
     private let start: UInt64
     /// The system's number of this process.
@@ -116,15 +116,15 @@ final class SharedPage: Sendable {
     }
 
     /// The sequence that is written there now, without a system call; nil where that cannot be had.
-    var sequence: UInt64? { word.load().map { UInt64(littleEndian: $0.value) } }
+    var sequence: UInt64? { word.value.map { UInt64(littleEndian: $0) } }
 
     /// From now on `sequence` says something, where the system can. Called when the page is known
     /// to be there.
     func watchSequence() {
-        if word.load() == nil,
+        if word.value == nil,
             let mapped = file.word(at: FileOffset(SharedState.sequenceOffset))
         {
-            _ = word.storeIfNil(mapped)
+            word.set(mapped)
         }
     }
 
@@ -171,7 +171,7 @@ final class SharedPage: Sendable {
     func wakeOthers() { try? file.write([UInt8](repeating: 1, count: 8), at: Self.knock) }
 
     func close() {
-        word.load()?.detach()
+        word.detach()
         locks?.close()
         file.close()
     }

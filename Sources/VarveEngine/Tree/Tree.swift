@@ -133,6 +133,33 @@ extension NodeCache {
         }
     }
 
+    /// Number of entries below `key`, through the row counts of inner nodes.
+    func position(_ root: RootPointer, of key: [UInt8]) throws(EngineError) -> UInt64 {
+        if unsafe root.isEmpty { return 0 }
+        let found = unsafe key.withUnsafeBytes { key in
+            Result { () throws(EngineError) -> UInt64 in
+                try operation { () throws(EngineError) in
+                    let id = unsafe root.id
+                    var level = unsafe root.level
+                    var pointer = unsafe root.child
+                    var before: UInt64 = 0
+                    while true {
+                        let node = unsafe try node(pointer, tree: id, level: level)
+                        let view = unsafe node._withUnsafeGuaranteedRef { unsafe $0.view }
+                        if unsafe view.level == 0 {
+                            return unsafe before &+ UInt64(view.lowerBound(key).index)
+                        }
+                        let index = unsafe view.childIndex(for: key)
+                        before &+= unsafe view.rows(before: index)
+                        unsafe pointer = view.child(index).pointee
+                        level = unsafe view.level &- 1
+                    }
+                }
+            }
+        }
+        return try found.get()
+    }
+
     /// Lends one row to `body`. The tree is published.
     @inline(__always)
     func visit(
@@ -227,7 +254,7 @@ extension NodeCache {
     }
 }
 
-extension StoreState {
+extension TreeTable {
     /// Lends one row of a published state to `body`.
     @inline(__always)
     func visit(
@@ -237,13 +264,23 @@ extension StoreState {
         reads: Bool,
         _ body: (CommitNumber, Span<UInt8>) -> Void
     ) throws(EngineError) -> RowVisit {
-        guard let root = unsafe trees.pointer(tree) else { return .absent }
+        guard let root = unsafe pointer(tree) else { return .absent }
         return unsafe try nodes.visit(root, object, reads: reads, body)
+    }
+
+    /// Number of entries of a published state's tree below `key`.
+    func position(
+        _ tree: TreeID,
+        of key: [UInt8],
+        _ nodes: NodeCache
+    ) throws(EngineError) -> UInt64 {
+        guard let root = unsafe pointer(tree) else { return 0 }
+        return unsafe try nodes.position(root, of: key)
     }
 
     /// Asks the system for the pages of a short list of rows. What fails here fails whoever reads.
     func foresee(_ tree: TreeID, _ objects: [ObjectID], _ nodes: NodeCache) {
-        guard let root = unsafe trees.pointer(tree) else { return }
+        guard let root = unsafe pointer(tree) else { return }
         unsafe try? nodes.foresee(root, objects)
     }
 
@@ -255,7 +292,7 @@ extension StoreState {
         passes: Bool,
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) {
-        guard let root = unsafe trees.pointer(tree) else { return }
+        guard let root = unsafe pointer(tree) else { return }
         unsafe try nodes.visit(root, objects, passes: passes, body)
     }
 }
@@ -400,13 +437,6 @@ struct Tree: Sendable {
     /// Number of entries whose key is below `key`.
     /// - Complexity: O(log n), through the row counts of inner nodes.
     func position(of key: [UInt8]) throws(EngineError) -> UInt64 {
-        guard var node = try rootNode() else { return 0 }
-        var before: UInt64 = 0
-        while !node.isLeaf {
-            let index = node.childIndex(for: key)
-            before &+= unsafe node.view.rows(before: index)
-            node = try child(of: node, at: index)
-        }
-        return before &+ UInt64(node.lowerBound(key).index)
+        unsafe try loader.position(pointer, of: key)
     }
 }

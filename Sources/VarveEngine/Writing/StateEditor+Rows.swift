@@ -72,7 +72,7 @@ extension StateEditor {
     func update(
         _ entity: EntityID,
         _ object: ObjectID,
-        patch: RowPatch,
+        patch: borrowing RowPatch,
         moved: [MovedValue]
     ) throws(EngineError) {
         if moved.isEmpty, incomingPlaces.isEmpty, try updatePlain(entity, object, patch) { return }
@@ -104,7 +104,7 @@ extension StateEditor {
     private func updatePlain(
         _ entity: EntityID,
         _ object: ObjectID,
-        _ patch: RowPatch
+        _ patch: borrowing RowPatch
     ) throws(EngineError) -> Bool {
         if patch.holdsContentElsewhere { return false }
         let isIndexed = deriver?.covers(patch.columns, of: entity) ?? false

@@ -221,12 +221,12 @@ public final class WriteTransaction {
         let (stored, moved) = try checked { () throws(FormatError) in
             try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
         }
-        let parsed = try checked { () throws(FormatError) in try RowPatch(stored) }
         if moved.isEmpty {
             if let failure { throw failure }
             waiting.update(entity, object, patch: stored)
             try settleRowsIfMany()
         } else {
+            let parsed = try checked { () throws(FormatError) in try RowPatch(stored) }
             try change { () throws(EngineError) in
                 try editor.update(entity, object, patch: parsed, moved: moved)
             }
@@ -474,7 +474,9 @@ public final class WriteTransaction {
     }
 
     /// What an app hands over and does not fit the format is its mistake.
-    private func checked<R>(_ body: () throws(FormatError) -> R) throws(EngineError) -> R {
+    private func checked<R: ~Copyable>(
+        _ body: () throws(FormatError) -> R
+    ) throws(EngineError) -> R {
         do throws(FormatError) { return try body() } catch {
             throw EngineError(.invalid, error.description, cause: error)
         }

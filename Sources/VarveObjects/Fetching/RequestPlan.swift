@@ -46,8 +46,8 @@ struct RequestPlan<Entity: ManagedObject> {
             limit: descriptor.limit,
             offset: descriptor.offset
         )
-        try bind(descriptor.afterCursor, to: \.after)
-        try bind(descriptor.beforeCursor, to: \.before)
+        if let cursor = descriptor.afterCursor { query.after = try place(cursor) }
+        if let cursor = descriptor.beforeCursor { query.before = try place(cursor) }
     }
 
     /// Puts the objects of requests inside the filter in their place, unsaved edits counted.
@@ -58,11 +58,8 @@ struct RequestPlan<Entity: ManagedObject> {
         query = try context.answered(query, snapshot)
     }
 
-    private mutating func bind(
-        _ cursor: FetchCursor?,
-        to side: WritableKeyPath<RecordQuery, KeysetPosition?>
-    ) throws(StoreError) {
-        guard let cursor else { return }
+    /// The place of a cursor, which must be of this request.
+    private func place(_ cursor: FetchCursor) throws(StoreError) -> KeysetPosition {
         guard cursor.entity == model.name, cursor.fingerprint == fingerprint,
             cursor.position.values.count == query.sort.count
         else {
@@ -73,7 +70,7 @@ struct RequestPlan<Entity: ManagedObject> {
                 suggestion: "Use it with the filter and sort of the page that it came from."
             )
         }
-        query[keyPath: side] = cursor.position
+        return cursor.position
     }
 
     /// Filter and order as a number that is the same in every process.

@@ -88,7 +88,28 @@ final class CompiledPath: Sendable {
         )
     }
 
-    init(
+    /// The path of a whole value of its own entity: the names are resolved once for all requests.
+    init(own column: ColumnID, _ kind: Kind, name: String) {
+        hops = []
+        terminal = .column(column)
+        self.kind = kind
+        text = name
+    }
+
+    /// Resolves the names of a path.
+    /// - Throws: `unknownProperty`, `unsupportedPredicate` for a part that the value has not.
+    static func of(
+        _ path: PropertyPath,
+        _ entity: RecordEntity,
+        _ schema: RecordSchema
+    ) throws(RecordError) -> CompiledPath {
+        if path.names.count == 1, case .value = path.part, let own = entity.path(path.names[0]) {
+            return own
+        }
+        return try CompiledPath(path, entity: entity, schema: schema)
+    }
+
+    private init(
         _ path: PropertyPath,
         entity: RecordEntity,
         schema: RecordSchema

@@ -37,7 +37,7 @@ public struct CompiledSort: Sendable {
         var terms: [Term] = []
         var isTieDescending = sort.last?.isDescending ?? false
         for term in sort {
-            let path = try CompiledPath(term.path, entity: entity, schema: schema)
+            let path = try CompiledPath.of(term.path, entity, schema)
             if path.kind == .attribute(.blob) {
                 throw .invalidRequest("the content of blob \(path.text) has no order")
             }

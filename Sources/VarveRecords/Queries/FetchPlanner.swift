@@ -328,6 +328,24 @@ struct FetchPlanner<Source: RecordSource> {
     }
 }
 
+extension RecordReader {
+    /// How many objects match a filter, where a tree says it without a test; nil: it takes a plan.
+    /// The planner takes the same way where it meets such an index (`candidates`).
+    func matchingEntries(
+        _ root: PredicateNode,
+        _ entity: RecordEntity
+    ) throws(RecordError) -> UInt64? {
+        if case .constant(false) = root { return 0 }
+        let tests = FetchPlanner<Source>.tests(root)
+        if tests.isEmpty { return try count(entity.tree) }
+        for index in entity.indexes where IndexMatch.mayCover(index, tests) {
+            guard let ranges = IndexMatch(index, tests).exactRanges(tests.count) else { continue }
+            return try count(index.tree, ranges)
+        }
+        return nil
+    }
+}
+
 extension CompiledPath {
     /// Whether it is the object itself.
     var isObject: Bool { hops.isEmpty && terminal == .object }

@@ -30,10 +30,12 @@ struct IndexMatch {
             guard let value = Self.equal(term, tests, &covered, &prefix) else { break }
             prefixValues.append(value)
         }
-        ranges = [KeyRange(prefix: prefix)]
-        guard prefixTerms < index.terms.count else { return }
+        guard prefixTerms < index.terms.count else {
+            ranges = [KeyRange(prefix: prefix)]
+            return
+        }
         narrow(index.terms[prefixTerms], tests)
-        ranges.removeAll(where: \.isEmpty)
+        if ranges.contains(where: \.isEmpty) { ranges.removeAll(where: \.isEmpty) }
     }
 
     /// Whether a test is of the index's first column: else no test narrows it.
@@ -42,8 +44,30 @@ struct IndexMatch {
         return tests.contains { $0.indexedPath?.ownColumn == first }
     }
 
+    /// Whether each test is of a column of the index, and one of its first: else no range of it is
+    /// the whole answer.
+    static func mayCover(_ index: RecordIndex, _ tests: [PredicateNode]) -> Bool {
+        guard let first = index.terms.first?.column else { return false }
+        var hasFirst = false
+        for test in tests {
+            guard let column = test.indexedPath?.ownColumn else { return false }
+            if column == first {
+                hasFirst = true
+            } else if !index.terms.contains(where: { $0.column == column }) {
+                return false
+            }
+        }
+        return hasFirst
+    }
+
     /// Whether it says more than the whole tree does.
     var isNarrowed: Bool { prefixTerms > 0 || ranges != [KeyRange(prefix: [])] }
+
+    /// The ranges, where their entries are just what all of so many tests let through; empty ones
+    /// where nothing can pass. Nil: something is left to test.
+    consuming func exactRanges(_ testCount: Int) -> [KeyRange]? {
+        ranges.isEmpty || covered.count == testCount ? ranges : nil
+    }
 
     private static func equal(
         _ term: RecordIndex.Term,
@@ -65,14 +89,17 @@ struct IndexMatch {
 
     /// Applies lists, comparisons and text prefixes on the column behind the equal ones.
     private mutating func narrow(_ term: RecordIndex.Term, _ tests: [PredicateNode]) {
-        var whole = ranges[0]
+        var whole = KeyRange(prefix: prefix)
+        var leavesOutNull = false
         var list: [KeyRange]?
         for (position, test) in tests.enumerated() {
             switch test {
             case .compare(let path, let comparison, let value) where path.ownColumn == term.column:
-                if compare(comparison, value, term, &whole) { covered.insert(position) }
+                if compare(comparison, value, term, &whole, &leavesOutNull) {
+                    covered.insert(position)
+                }
             case .isWithin(let path, let between) where path.ownColumn == term.column:
-                if narrow(to: between, term, &whole) { covered.insert(position) }
+                if narrow(to: between, term, &whole, &leavesOutNull) { covered.insert(position) }
             case .text(let path, let needle)
             where path.ownColumn == term.column && needle.match == .hasPrefix
                 && needle.folding.isEmpty:
@@ -88,6 +115,7 @@ struct IndexMatch {
             default: break
             }
         }
+        if leavesOutNull { excludeNull(term, &whole) }
         guard let list else {
             ranges = [whole]
             return
@@ -108,25 +136,28 @@ struct IndexMatch {
     private func narrow(
         to between: ValueRange,
         _ term: RecordIndex.Term,
-        _ range: inout KeyRange
+        _ range: inout KeyRange,
+        _ leavesOutNull: inout Bool
     ) -> Bool {
         var isExact = true
         if let lower = between.lower {
-            isExact = compare(.greaterOrEqual, lower, term, &range)
+            isExact = compare(.greaterOrEqual, lower, term, &range, &leavesOutNull)
         }
         if let upper = between.upper {
             let comparison = between.includesUpper ? Comparison.lessOrEqual : .less
-            isExact = compare(comparison, upper, term, &range) && isExact
+            isExact = compare(comparison, upper, term, &range, &leavesOutNull) && isExact
         }
         return isExact
     }
 
-    /// Narrows to one comparison; true when the range lets nothing else through.
+    /// Narrows to one comparison; true when the range lets nothing else through. Where it sets
+    /// `leavesOutNull`, the caller has to do that: once, for all comparisons.
     private func compare(
         _ comparison: Comparison,
         _ value: StoredValue,
         _ term: RecordIndex.Term,
-        _ range: inout KeyRange
+        _ range: inout KeyRange,
+        _ leavesOutNull: inout Bool
     ) -> Bool {
         var key: [UInt8] = []
         key.reserveCapacity(prefix.count + 16)
@@ -150,22 +181,26 @@ struct IndexMatch {
         // Among keys that share the cut bytes, the row must tell.
         if isCut { isInclusive = true }
         if term.isDescending { isLower.toggle() }
-        if isLower {
-            if isInclusive {
-                range.raiseLower(to: key)
-            } else if let end = KeyCoding.end(ofPrefix: key) {
-                range.raiseLower(to: end)
-            }
-        } else {
-            range.reduceUpper(to: isInclusive ? KeyCoding.end(ofPrefix: key) : key)
+        // Behind the keys with this value, or in front of them; without an end there is no bound.
+        if isLower == isInclusive || KeyCoding.raiseToEnd(&key) {
+            if isLower { range.raiseLower(to: key) } else { range.reduceUpper(to: key) }
         }
         // Null has the lowest key, or the highest: a bound on the other side does not leave it out.
-        if isLower == term.isDescending || value == .null { excludeNull(term, &range) }
+        if isLower == term.isDescending || value == .null { leavesOutNull = true }
         return !isCut
     }
 
     /// Null is not part of any ordered comparison.
     private func excludeNull(_ term: RecordIndex.Term, _ range: inout KeyRange) {
+        // Most ranges have a bound beyond null already.
+        let place = prefix.count
+        if term.isDescending {
+            if let upper = range.upper, upper.count > place, upper[place] < ~KeyCoding.nullTag {
+                return
+            }
+        } else if range.lower.count > place, range.lower[place] > KeyCoding.nullTag {
+            return
+        }
         var null = prefix
         _ = IndexKeys.append(.null, term, to: &null)
         if term.isDescending {

@@ -49,26 +49,26 @@ struct PredicateCompiler {
         switch predicate {
         case .compare(let path, let comparison, let value):
             return try compare(
-                CompiledPath(path, entity: entity, schema: schema),
+                CompiledPath.of(path, entity, schema),
                 comparison,
                 value
             )
         case .compareProperties(let left, let comparison, let right):
-            let left = try CompiledPath(left, entity: entity, schema: schema)
-            let right = try CompiledPath(right, entity: entity, schema: schema)
+            let left = try CompiledPath.of(left, entity, schema)
+            let right = try CompiledPath.of(right, entity, schema)
             try checkComparable(left, right)
             try checkOrdered(left, comparison)
             return .compareTwo(left, comparison, right)
         case .isIn(let path, let values):
-            let path = try CompiledPath(path, entity: entity, schema: schema)
+            let path = try CompiledPath.of(path, entity, schema)
             let list = try values.map { (value) throws(RecordError) in try path.coerce(value) }
             return Self.narrowed(Self.isIn(path, list))
         case .isInRequest:
             throw .unsupportedPredicate("a request inside it has not been answered")
         case .isWithin(let path, let range):
-            return try within(CompiledPath(path, entity: entity, schema: schema), range)
+            return try within(CompiledPath.of(path, entity, schema), range)
         case .text(let path, let match, let text, let folding):
-            let path = try CompiledPath(path, entity: entity, schema: schema)
+            let path = try CompiledPath.of(path, entity, schema)
             guard path.kind == .attribute(.text) || path.kind == .attribute(.url) else {
                 throw .unsupportedPredicate("\(path.text) is not a text")
             }
@@ -83,6 +83,7 @@ struct PredicateCompiler {
         _ entity: RecordEntity
     ) throws(RecordError) -> [PredicateNode] {
         var nodes: [PredicateNode] = []
+        nodes.reserveCapacity(all.count)
         for predicate in all { nodes.append(try compile(predicate, entity)) }
         return nodes
     }
@@ -190,6 +191,7 @@ struct PredicateCompiler {
     // MARK: Simplifications
 
     static func and(_ nodes: [PredicateNode]) -> PredicateNode {
+        if nodes.count > 1, !nodes.contains(where: \.isConstantOrAnd) { return .and(nodes) }
         var flat: [PredicateNode] = []
         for node in nodes {
             switch node {
@@ -259,6 +261,16 @@ struct PredicateCompiler {
         case .compare(let path, .equal, let value): .compare(path, .notEqual, value)
         case .compare(let path, .notEqual, let value): .compare(path, .equal, value)
         default: .not(node)
+        }
+    }
+}
+
+extension PredicateNode {
+    /// Whether it changes an `&&` that it is a term of.
+    fileprivate var isConstantOrAnd: Bool {
+        switch self {
+        case .constant, .and: true
+        default: false
         }
     }
 }

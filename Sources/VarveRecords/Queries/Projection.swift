@@ -25,7 +25,7 @@ public struct RecordProjection: Sendable {
     ) throws(RecordError) {
         var compiled: [CompiledPath] = []
         for path in paths {
-            compiled.append(try CompiledPath(path, entity: entity, schema: schema))
+            compiled.append(try CompiledPath.of(path, entity, schema))
         }
         self.paths = compiled
     }

@@ -14,9 +14,17 @@ extension RecordReader {
     /// How many objects a fetch of the request would return.
     func count(_ query: RecordQuery) throws(RecordError) -> Int {
         if query.after != nil || query.before != nil { return try fetchIDs(query).count }
-        let (plan, window) = try plan(query, needsOrder: false)
-        let all = try PlanExecutor(reader: self, plan: plan).count()
-        return min(window.limit ?? Int.max, max(0, all - window.offset))
+        try check(query)
+        let entity = try entity(query.entity)
+        let root = try compiled(query.predicate, entity, turnsRound: true)
+        let all: Int
+        if query.sort.isEmpty, let entries = try matchingEntries(root, entity) {
+            all = Int(clamping: entries)
+        } else {
+            let (planner, _) = try planner(query, entity, root, needsOrder: false)
+            all = try PlanExecutor(reader: self, plan: planner.plan()).count()
+        }
+        return min(query.limit ?? Int.max, max(0, all - query.offset))
     }
 
     /// Lends the rows of a request to `body`, ascending by ID, where it has no order and no window
@@ -86,10 +94,9 @@ extension RecordReader {
     }
 
     private func plan(
-        _ query: RecordQuery,
-        needsOrder: Bool = true
+        _ query: RecordQuery
     ) throws(RecordError) -> (FetchPlan, FetchWindow) {
-        let (planner, window) = try planner(query, needsOrder: needsOrder)
+        let (planner, window) = try planner(query, needsOrder: true)
         return (try planner.plan(), window)
     }
 
@@ -101,11 +108,34 @@ extension RecordReader {
         needsOrder: Bool,
         turnsRound: Bool = true
     ) throws(RecordError) -> (FetchPlanner<Source>, FetchWindow) {
+        try check(query)
+        let entity = try entity(query.entity)
+        let root = try compiled(query.predicate, entity, turnsRound: turnsRound)
+        return try planner(query, entity, root, needsOrder: needsOrder)
+    }
+
+    private func check(_ query: RecordQuery) throws(RecordError) {
         if let limit = query.limit, limit < 0 { throw .invalidRequest("the limit is \(limit)") }
         if query.offset < 0 { throw .invalidRequest("the offset is \(query.offset)") }
-        let entity = try entity(query.entity)
-        let predicate = try answered(query.predicate)
+    }
+
+    /// A filter with its names resolved and the requests inside it answered.
+    private func compiled(
+        _ predicate: Predicate,
+        _ entity: RecordEntity,
+        turnsRound: Bool
+    ) throws(RecordError) -> PredicateNode {
+        let predicate = try answered(predicate)
         let filter = try CompiledPredicate(predicate, entity: entity, schema: schema)
+        return turnsRound ? try turnedRound(filter.root, entity) : filter.root
+    }
+
+    private func planner(
+        _ query: RecordQuery,
+        _ entity: RecordEntity,
+        _ root: PredicateNode,
+        needsOrder: Bool
+    ) throws(RecordError) -> (FetchPlanner<Source>, FetchWindow) {
         let sort = try CompiledSort(query.sort, entity: entity, schema: schema)
         var window = FetchWindow(limit: query.limit, offset: query.offset)
         window.after = try query.after.map { (place) throws(RecordError) in try sort.checked(place)
@@ -117,7 +147,7 @@ extension RecordReader {
         let planner = FetchPlanner(
             reader: self,
             entity: entity,
-            root: turnsRound ? try turnedRound(filter.root, entity) : filter.root,
+            root: root,
             sort: sort,
             wanted: wanted.map { $0.overflow ? Int.max : $0.partialValue },
             needsOrder: needsOrder

@@ -20,6 +20,7 @@ extension RecordReader {
         _ root: PredicateNode,
         _ entity: RecordEntity
     ) throws(RecordError) -> PredicateNode {
+        if root.readsOwnRowOnly { return root }
         var tests = FetchPlanner<Source>.tests(root)
         var hasChanged = false
         for index in tests.indices {

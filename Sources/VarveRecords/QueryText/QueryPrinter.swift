@@ -192,7 +192,7 @@ extension QueryText {
         _ path: PropertyPath,
         _ entity: RecordEntity
     ) throws(RecordError) -> String {
-        let compiled = try CompiledPath(path, entity: entity, schema: schema)
+        let compiled = try CompiledPath.of(path, entity, schema)
         let stored = try compiled.coerce(value)
         if case .reference(let id) = stored {
             var current = entity

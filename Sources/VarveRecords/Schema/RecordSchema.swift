@@ -16,7 +16,8 @@ public final class RecordSchema: Sendable {
     public let entities: [RecordEntity]
 
     private let byName: [String: RecordEntity]
-    private let byID: [EntityID: RecordEntity]
+    /// By number: rows are read and written with it. Stores number their entities from 1 on.
+    private let byID: [RecordEntity?]
 
     /// Joins entities; `all` includes hidden link entities.
     init(version: UInt32, fingerprint: UInt64, all: [RecordEntity]) {
@@ -28,14 +29,20 @@ public final class RecordSchema: Sendable {
             visible.map { ($0.name, $0) },
             uniquingKeysWith: { first, _ in first }
         )
-        self.byID = Dictionary(all.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let end = all.map { Int($0.id.rawValue) + 1 }.max() ?? 0
+        var byID = [RecordEntity?](repeating: nil, count: end)
+        for entity in all.reversed() { byID[Int(entity.id.rawValue)] = entity }
+        self.byID = byID
     }
 
     /// The entity of that name, unless it is a hidden one.
     public func entity(named name: String) -> RecordEntity? { byName[name] }
 
     /// The entity with that number, hidden link entities included.
-    public func entity(_ id: EntityID) -> RecordEntity? { byID[id] }
+    public func entity(_ id: EntityID) -> RecordEntity? {
+        let number = Int(id.rawValue)
+        return number < byID.count ? byID[number] : nil
+    }
 
     /// The to-many relationships whose members are rows of the link entity `hidden`.
     public func relationships(
@@ -52,7 +59,7 @@ public final class RecordSchema: Sendable {
     }
 
     /// All entities, hidden ones included, by number.
-    public var all: [RecordEntity] { byID.values.sorted { $0.id < $1.id } }
+    public var all: [RecordEntity] { byID.compactMap { $0 } }
 }
 
 /// One entity of a store.
@@ -83,6 +90,7 @@ public final class RecordEntity: Sendable {
     private let attributesByName: [String: RecordAttribute]
     private let relationshipsByName: [String: RecordRelationship]
     private let columns: [RecordColumn?]
+    private let paths: [String: CompiledPath]
 
     init(
         id: EntityID,
@@ -111,6 +119,7 @@ public final class RecordEntity: Sendable {
             uniquingKeysWith: { first, _ in first }
         )
         var columns = [RecordColumn?](repeating: nil, count: columnCount)
+        var paths: [String: CompiledPath] = [:]
         var checks = [ColumnCheck](repeating: .nothing, count: columnCount)
         for attribute in attributes {
             columns[Int(attribute.column.rawValue)] = .attribute(attribute)
@@ -122,6 +131,16 @@ public final class RecordEntity: Sendable {
                 checks[Int(column.rawValue)] = .reference
             }
         }
+        // As names are looked up: a forged schema may have one twice.
+        for (name, relationship) in relationshipsByName {
+            guard case .column(let column, _) = relationship.storage else { continue }
+            paths[name] = CompiledPath(own: column, .reference, name: name)
+        }
+        for (name, attribute) in attributesByName {
+            let kind = CompiledPath.Kind.attribute(attribute.type)
+            paths[name] = CompiledPath(own: attribute.column, kind, name: name)
+        }
+        self.paths = paths
         self.columns = columns
         self.checks = checks
         defaults = attributes.map { (Int($0.column.rawValue), $0.defaultValue) }
@@ -149,6 +168,9 @@ public final class RecordEntity: Sendable {
     public func relationship(named name: String) -> RecordRelationship? {
         relationshipsByName[name]
     }
+
+    /// The path to the whole value of an attribute or of a to-one relationship.
+    func path(_ name: String) -> CompiledPath? { paths[name] }
 
     /// The value of a column that a row does not store; null for dropped and unknown columns.
     public func defaultValue(_ column: ColumnID) -> StoredValue {

@@ -72,7 +72,7 @@ private final class AskedFile: ReadOnlyFile {
             counters: EngineCounters()
         )
         let wanted = (0..<40).map { ObjectID(UInt64(1 + $0 * 50)) }
-        state.foresee(TestDelegate.rows, wanted, nodes)
+        state.trees.foresee(TestDelegate.rows, wanted, nodes)
         let calls = file.take()
         let asked = calls.compactMap { call -> FileOffset? in
             if case .asked(let offset, let count) = call {
@@ -105,7 +105,7 @@ private final class AskedFile: ReadOnlyFile {
         }
         // What the rows are then read from, but for the root, was asked for.
         var seen = 0
-        try state.visit(TestDelegate.rows, wanted, nodes, passes: false) { _, _, _ in
+        try state.trees.visit(TestDelegate.rows, wanted, nodes, passes: false) { _, _, _ in
             seen += 1
             return true
         }
@@ -119,8 +119,8 @@ private final class AskedFile: ReadOnlyFile {
             }
         )
         // Nothing is missing any more; and a single row is just read.
-        state.foresee(TestDelegate.rows, wanted, nodes)
-        state.foresee(TestDelegate.rows, [ObjectID(77)], nodes)
+        state.trees.foresee(TestDelegate.rows, wanted, nodes)
+        state.trees.foresee(TestDelegate.rows, [ObjectID(77)], nodes)
         #expect(file.take().isEmpty)
     }
 

@@ -61,6 +61,42 @@ import VarveTesting
         }
     }
 
+    @Test func `A count that one index answers looks at nothing else`() throws {
+        let world = try World(1_000)
+        let population = PropertyPath("population")
+        func compare(_ comparison: Comparison, _ value: StoredValue) -> Predicate {
+            .compare(population, comparison, value)
+        }
+        let cases: [(Predicate, Int)] = [
+            (.and([compare(.greater, .int(9)), compare(.less, .int(3))]), 0),
+            (.and([compare(.greaterOrEqual, .int(3)), compare(.lessOrEqual, .int(9))]), 7),
+            (.and([compare(.greater, .int(3)), compare(.less, .int(9))]), 5),
+            (.and([compare(.equal, .null), compare(.less, .int(5))]), 0),
+            (compare(.notEqual, .null), 1_000),
+            (compare(.less, .int(5)), 5),
+            (.isIn(population, [.null, .int(1), .int(2), .int(2_000)]), 2),
+            (.isIn(population, []), 0),
+            (.and([.isIn(population, [.int(1), .int(9)]), compare(.less, .int(2))]), 1),
+            (.isWithin(population, ValueRange(from: .int(990), upTo: nil)), 10),
+            (.isWithin(population, ValueRange(from: nil, upTo: .int(10))), 10),
+        ]
+        for (predicate, wanted) in cases {
+            let query = world.query(predicate)
+            var found = 0
+            let cost = try world.cost { found = try $0.count(query) }
+            #expect(found == wanted, "\(predicate)")
+            #expect(cost.entries == 0 && cost.rows == 0, "\(predicate)")
+            #expect(try world.store.snapshot().fetchIDs(query).count == wanted, "\(predicate)")
+        }
+        // An order changes no number, but one that the entity has not is a mistake all the same.
+        var query = world.query(compare(.less, .int(5)), [SortTerm("population")])
+        #expect(try world.store.snapshot().count(query) == 5)
+        query.offset = 3
+        #expect(try world.store.snapshot().count(query) == 2)
+        query.sort = [SortTerm("size")]
+        #expect(throws: RecordError.self) { try world.store.snapshot().count(query) }
+    }
+
     @Test func `A sort is read from its index, from either end`() throws {
         let world = try World(1_000)
         var query = world.query(.always, [SortTerm("name")])

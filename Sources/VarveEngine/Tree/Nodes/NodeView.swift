@@ -229,8 +229,14 @@ internal import VarveFormat
 
     /// Entries below the children in front of `index`.
     func rows(before index: Int) -> UInt64 {
+        precondition(unsafe index >= 0 && index <= childCount, "children of the node")
+        guard let children = unsafe children else { return 0 }
         var sum: UInt64 = 0
-        for left in 0..<index { unsafe sum &+= child(left).pointee.rows }
+        var left = 0
+        while left < index {
+            unsafe sum &+= children[left].rows
+            left &+= 1
+        }
         return sum
     }
 

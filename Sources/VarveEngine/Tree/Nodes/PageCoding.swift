@@ -241,7 +241,7 @@ enum PageCoding {
         let prefix = node.isLeaf ? node.commonPrefixCount() : 0
         var writer = ByteWriter(capacity: node.liveBytes + 8 * node.count)
         writer.count(prefix)
-        if prefix > 0 { writer.raw(node.key(0)[..<prefix]) }
+        if prefix > 0 { writer.raw(node.key(0), 0..<prefix) }
         for index in 0..<node.count { writer.count(node.keyCount(index) - prefix) }
         if node.isLeaf {
             for index in 0..<node.count { writer.count(node.valueCount(index)) }

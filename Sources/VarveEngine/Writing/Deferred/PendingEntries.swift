@@ -39,49 +39,27 @@ struct PendingEntries {
             length: UInt16(key.count),
             removes: removes
         )
-        keys.append(contentsOf: key)
+        ByteWriter.append(key, key.indices, to: &keys)
         if isSorted, let last = entries.last { isSorted = isBelow(last, entry) }
         entries.append(entry)
     }
 
     /// Brings the entries into the order of their keys, equal keys by age.
-    /// - Complexity: O(1) when they came in order, O(n) when entries of one head did, as those of
-    ///   relationships do; else O(n log n) for entries of one head.
+    /// - Complexity: O(1) when they came in order; O(n) when those of one head did, as entries of
+    ///   relationships do, or are few, or differ in the next 8 bytes; else O(n log n) for entries
+    ///   that share 16.
     mutating func sort() {
         if isSorted { return }
         var sorted = entries
         entries = []
-        if sorted.count < Self.distributedMin {
+        if sorted.count < DigitSort.countMin {
             sorted.sort { isBelow($0, $1) }
         } else {
-            Self.distribute(&sorted)
+            DigitSort.sort(&sorted) { $0.head }
             sortRuns(&sorted)
         }
         entries = sorted
         isSorted = true
-    }
-
-    /// Fewer are sorted faster by comparing.
-    private static let distributedMin = 512
-
-    /// Sorts by heads alone and keeps the order of equal ones: digit by digit of 8 bits, from the
-    /// lowest, those left out that are the same in all.
-    private static func distribute(_ entries: inout [Entry]) {
-        var differing: UInt64 = 0
-        for entry in entries { differing |= entry.head ^ entries[0].head }
-        var other = entries
-        for shift in stride(from: UInt64(0), to: 64, by: 8) where differing >> shift & 0xFF != 0 {
-            var places = [Int](repeating: 0, count: 256)
-            for entry in entries { places[Int(entry.head >> shift & 0xFF)] += 1 }
-            var next = 0
-            for digit in places.indices { (places[digit], next) = (next, next + places[digit]) }
-            for entry in entries {
-                let digit = Int(entry.head >> shift & 0xFF)
-                other[places[digit]] = entry
-                places[digit] += 1
-            }
-            swap(&entries, &other)
-        }
     }
 
     /// Sorts entries that have one head, where they are not in order yet.
@@ -94,9 +72,47 @@ struct PendingEntries {
                 if !isBelow(entries[end - 1], entries[end]) { isInOrder = false }
                 end += 1
             }
-            if !isInOrder { entries[start..<end].sort { isBelow($0, $1) } }
+            if !isInOrder {
+                if end - start < DigitSort.countMin {
+                    entries[start..<end].sort { isBelow($0, $1) }
+                } else {
+                    distributeBehindHead(&entries, start..<end)
+                }
+            }
             start = end
         }
+    }
+
+    /// Sorts entries that have one head by the 8 bytes behind it: small integers, and texts that
+    /// begin alike, are told apart there.
+    private func distributeBehindHead(_ entries: inout [Entry], _ range: Range<Int>) {
+        let head = entries[range.lowerBound].head
+        var part = Array(entries[range])
+        for place in part.indices { part[place].head = headBehind(part[place]) }
+        DigitSort.sort(&part) { $0.head }
+        var start = 0
+        while start < part.count {
+            let behind = part[start].head
+            var end = start
+            while end < part.count, part[end].head == behind {
+                part[end].head = head
+                end += 1
+            }
+            if end - start > 1 { part[start..<end].sort { isBelow($0, $1) } }
+            start = end
+        }
+        entries.replaceSubrange(range, with: part)
+    }
+
+    /// The key's second 8 bytes as a head is its first.
+    private func headBehind(_ entry: Entry) -> UInt64 {
+        let start = Int(entry.start) + 8
+        if entry.length >= 16 { return ByteReader.loadBigEndian64(keys, start) }
+        var head: UInt64 = 0
+        for index in 0..<max(0, Int(entry.length) - 8) {
+            head |= UInt64(keys[start + index]) << UInt64(56 - 8 * index)
+        }
+        return head
     }
 
     /// Forgets all; keeps the memory when it is little.

@@ -58,7 +58,7 @@ struct SortedRun {
             let shared = commonPrefixCount(keys, last, key)
             writer.count(shared)
             writer.count((key.count - shared) << 1 | (sorted.removes(index) ? 1 : 0))
-            writer.raw(keys[key.lowerBound + shared..<key.upperBound])
+            writer.raw(keys, key.lowerBound + shared..<key.upperBound)
             last = key
             if writer.count >= chunkBytes { try run.write(&writer) }
         }
@@ -83,6 +83,12 @@ struct SortedRun {
     ) -> Int {
         let common = min(left.count, right.count)
         var count = 0
+        while count + 8 <= common {
+            let one = ByteReader.loadBigEndian64(keys, left.lowerBound + count)
+            let two = ByteReader.loadBigEndian64(keys, right.lowerBound + count)
+            if one != two { return count + (one ^ two).leadingZeroBitCount / 8 }
+            count += 8
+        }
         while count < common, keys[left.lowerBound + count] == keys[right.lowerBound + count] {
             count += 1
         }
@@ -99,6 +105,8 @@ struct SortedRunReader {
     private var next = 0
     private(set) var key: [UInt8] = []
     private(set) var head: UInt64 = 0
+    /// The 8 bytes after the head, where the key has as many; else 0.
+    private(set) var wholeHeadBehind: UInt64 = 0
     private(set) var removes = false
 
     init(_ run: SortedRun) {
@@ -118,11 +126,19 @@ struct SortedRunReader {
             shared + length <= DeltaOps.keyBytesMax
         else { throw Self.wrong() }
         key.removeLast(key.count - shared)
-        key.append(contentsOf: buffer[next..<next + length])
+        ByteWriter.append(buffer, next..<next + length, to: &key)
         next += length
         removes = rest & 1 == 1
         head = ByteReader.keyHead(key)
+        wholeHeadBehind = key.count >= 16 ? ByteReader.loadBigEndian64(key, 8) : 0
         return true
+    }
+
+    /// Adds the entry to others and goes to the next; false at the end. In one call, as a reader
+    /// that lies in an array would be copied for one that changes nothing.
+    mutating func move(to entries: inout PendingEntries) throws(EngineError) -> Bool {
+        entries.add(key, removes: removes)
+        return try advance()
     }
 
     private mutating func varint() throws(EngineError) -> Int {
@@ -181,8 +197,7 @@ struct RunMerge {
     mutating func nextChunk(_ bytes: Int) throws(EngineError) -> PendingEntries {
         var chunk = PendingEntries()
         while let top = heap.first, chunk.bytes < bytes {
-            chunk.add(readers[top].key, removes: readers[top].removes)
-            if try !readers[top].advance() {
+            if try !readers[top].move(to: &chunk) {
                 let last = heap.removeLast()
                 if heap.isEmpty { break }
                 heap[0] = last
@@ -196,6 +211,9 @@ struct RunMerge {
         if readers[left].head != readers[right].head {
             return readers[left].head < readers[right].head
         }
+        // 0: too short, or zeros; then the keys say it.
+        let (one, other) = (readers[left].wholeHeadBehind, readers[right].wholeHeadBehind)
+        if one != other, one != 0, other != 0 { return one < other }
         let order = ByteReader.compare(readers[left].key, readers[right].key)
         return order == 0 ? left < right : order < 0
     }

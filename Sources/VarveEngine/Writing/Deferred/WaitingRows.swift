@@ -72,12 +72,18 @@ struct WaitingRows {
     }
 
     /// Brings the changes into the order of entities and objects, those of one object by age.
-    /// - Complexity: O(n log n); O(1) when they came in order.
+    /// - Complexity: O(n); O(1) when they came in order.
     mutating func sort() {
         if isSorted { return }
         var sorted = changes
         changes = []
-        sorted.sort(by: Self.isBefore)
+        if sorted.count < DigitSort.countMin {
+            sorted.sort(by: Self.isBefore)
+        } else {
+            // Those of one object stand by age already.
+            DigitSort.sort(&sorted) { $0.object.rawValue }
+            DigitSort.sort(&sorted) { UInt64($0.entity.rawValue) }
+        }
         changes = sorted
         isSorted = true
     }

@@ -10,7 +10,8 @@ import VarveTesting
 
 @Suite("Sorted index entries", .verified) struct PendingEntriesTests {
     private static func key(_ random: inout SeededRandom, _ alphabet: UInt8) -> [UInt8] {
-        let length = Int.random(in: 1...14, using: &random)
+        // Shorter than a head, between one and two, longer than both.
+        let length = Int.random(in: 1...[14, 28].randomElement(using: &random)!, using: &random)
         return (0..<length).map { _ in UInt8.random(in: 0...alphabet, using: &random) * 36 }
     }
 
@@ -74,7 +75,7 @@ import VarveTesting
     }
 
     /// Many entries are sorted by digits, few by comparing: both give what a plain sort gives.
-    @Test(arguments: 0..<12) func manyEntriesComeInTheOrderOfKeysAndAges(seed: Int) {
+    @Test(arguments: 0..<24) func manyEntriesComeInTheOrderOfKeysAndAges(seed: Int) {
         var random = SeededRandom(seed: 400 + UInt64(seed))
         var entries = PendingEntries()
         var model: [(key: [UInt8], age: Int)] = []
@@ -88,6 +89,11 @@ import VarveTesting
                 // In order within a head, as those of a relationship, or in any.
                 let tail = seed % 2 == 0 ? model.count : Int.random(in: 0...9, using: &random)
                 key += [UInt8(tail >> 8 & 0xFF), UInt8(tail & 0xFF)]
+                // What follows the 8 bytes behind the head tells some apart.
+                if seed >= 12 {
+                    let more = Int.random(in: 0...9, using: &random)
+                    key += (0..<more).map { _ in UInt8.random(in: 0...2, using: &random) }
+                }
                 model.append((key, model.count))
                 // Every other age puts, the others take out, so that ages can be told apart.
                 entries.add(key, removes: model.count % 2 == 0)
@@ -101,6 +107,69 @@ import VarveTesting
             #expect(found == model.map(\.key), "seed \(seed), round \(round)")
             let removes = (0..<entries.count).map { entries.removes($0) }
             #expect(removes == model.map { $0.age % 2 == 1 }, "seed \(seed), round \(round)")
+        }
+    }
+
+    /// Keys that are alike in their first 8 bytes, shorter than those, or end in zeros: several
+    /// runs give them in order, and of one key the youngest entry last.
+    @Test(arguments: [UInt64(51), 52, 53]) func runsOfKeysThatBeginAlike(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let directory = MemoryDirectory(name: "runs")
+        let heads: [[UInt8]] = [
+            [], [7], [7, 0], Array(repeating: 7, count: 8), [7, 7, 7, 7, 7, 7, 7, 0],
+        ]
+        let middles: [[UInt8]] = [
+            [], [1], [1, 0], Array(repeating: 0, count: 8), Array(repeating: 9, count: 8),
+        ]
+        let tails: [[UInt8]] = [[], [0], [3, 1]]
+        var model: [(key: [UInt8], removes: Bool)] = []
+        var runs: [SortedRun] = []
+        for _ in 0..<4 {
+            var entries = PendingEntries()
+            for _ in 0..<2_000 {
+                let key = [heads, middles, tails].flatMap { $0.randomElement(using: &random)! }
+                if key.isEmpty { continue }
+                let removes = Bool.random(using: &random)
+                model.append((key, removes))
+                entries.add(key, removes: removes)
+            }
+            entries.sort()
+            let file = try SortedRun.makeFile(directory, "s", SystemEnvironment())
+            runs.append(try SortedRun.write(entries, to: file, from: 0))
+        }
+        var merge = try RunMerge(runs)
+        var found: [(key: [UInt8], removes: Bool)] = []
+        while true {
+            let chunk = try merge.nextChunk(4_000)
+            if chunk.isEmpty { break }
+            for index in 0..<chunk.count {
+                found.append((Array(chunk.keyBytes[chunk.keyRange(index)]), chunk.removes(index)))
+            }
+        }
+        for (before, after) in zip(found, found.dropFirst()) {
+            #expect(!after.key.lexicographicallyPrecedes(before.key), "seed \(seed)")
+        }
+        let youngest = Dictionary(model.map { ($0.key, $0.removes) }) { $1 }
+        let last = Dictionary(found.map { ($0.key, $0.removes) }) { $1 }
+        #expect(last == youngest, "seed \(seed)")
+        #expect(youngest.count > 50)
+    }
+
+    @Test("Numbers are sorted digit by digit, and what has one number keeps its order")
+    func digits() {
+        var random = SeededRandom(seed: 61)
+        let most: [UInt64] = [0, 3, 1 << 20, .max]
+        for count in [0, 1, 2, 300, 5_000] {
+            for bound in most {
+                for shift in [UInt64(0), 56] {
+                    var elements = (0..<count).map { index in
+                        (UInt64.random(in: 0...bound, using: &random) << shift, index)
+                    }
+                    let wanted = elements.sorted { $0 < $1 }
+                    DigitSort.sort(&elements) { $0.0 }
+                    #expect(elements.elementsEqual(wanted, by: ==), "\(count) \(bound) \(shift)")
+                }
+            }
         }
     }
 

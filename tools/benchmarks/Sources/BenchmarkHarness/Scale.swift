@@ -30,7 +30,7 @@ public struct Scale: Codable, Equatable, Sendable {
     public var openings: Int
     /// Seconds of each half of workload i.
     public var mixedSeconds: Double
-    /// Repeats of the queries of workload k.
+    /// Repeats of the queries of workload k; those of microseconds are repeated more often.
     public var queries: Int
     /// Rows of the list of workload l.
     public var liveRows: Int

@@ -21,15 +21,28 @@ struct Calls: ParsableCommand {
     var rows = 20_000
     @Option(help: "What is read, or asked; left out, the store is made.")
     var read: Kind?
+    @Flag(help: "Packs the rows of a store that is made, as a compaction does.")
+    var packed = false
+    @Flag(help: "Asks through the public API: count, page and offset only.")
+    var objects = false
     @Option(help: "How often each row is read.")
     var passes = 1
 
+    func validate() throws {
+        if read != nil, packed { throw ValidationError("--packed is for making a store.") }
+        if objects, let read, read != .count, read != .page, read != .offset {
+            throw ValidationError("--objects reads count, page and offset.")
+        }
+    }
+
     func run() throws {
+        if objects { return try runObjects() }
         var options = PeerOptions()
         options.rowCacheBytes = 0
         let peer = try VarveRecordPeer(directory: directory, options: options)
         guard let read else {
             try peer.insert(Item.rows(1...Int64(rows), seed: 1))
+            if packed { try peer.compact() }
             return try peer.close()
         }
         let snapshot = try peer.store.snapshot()
@@ -42,7 +55,7 @@ struct Calls: ParsableCommand {
                 case .point, .list, .scan:
                     sum &+= try pass(read, snapshot, peer.record, ids)
                 case .count:
-                    sum &+= try peer.countRows(timestamps: 78_840_000.25...157_680_000.75)
+                    sum &+= try peer.countRows(timestamps: Self.range)
                 case .page: sum &+= Int(try peer.page(offset: 0, limit: 50).rows)
                 case .offset: sum &+= Int(try peer.page(offset: rows / 2, limit: 50).rows)
                 }
@@ -51,6 +64,31 @@ struct Calls: ParsableCommand {
         if let summary = Summary(times) { print("median \(summary.median * 1e6) us") }
         print("\(ids.count) rows, \(passes) passes, sum \(sum)")
     }
+
+    private func runObjects() throws {
+        let peer = try VarveObjectPeer(directory: directory, options: PeerOptions())
+        guard let read else {
+            try peer.insert(Item.rows(1...Int64(rows), seed: 1))
+            if packed { try peer.compact() }
+            return try peer.close()
+        }
+        _ = try peer.scanSorted()
+        var sum = 0
+        let times = try (0..<passes).map { _ in
+            try timed {
+                switch read {
+                case .count: sum &+= try peer.countRows(timestamps: Self.range)
+                case .page: sum &+= Int(try peer.page(offset: 0, limit: 50).rows)
+                case .offset: sum &+= Int(try peer.page(offset: rows / 2, limit: 50).rows)
+                case .point, .list, .scan: break
+                }
+            }.seconds
+        }
+        if let summary = Summary(times) { print("median \(summary.median * 1e6) us") }
+        print("\(passes) passes, sum \(sum)")
+    }
+
+    private static let range = 78_840_000.25...157_680_000.75
 
     /// Reads every row once; the sum of their lengths.
     @inline(never)
