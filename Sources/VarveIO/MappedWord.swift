@@ -81,7 +81,7 @@ internal import Darwin
     public var value: UInt64? {
         guard let place = unsafe UnsafeRawPointer(bitPattern: address.load(ordering: .acquiring))
         else { return nil }
-        // Mapped until `mapped` goes, which is behind this look.
+        // Mapped as long as this object is there, which is until after the look.
         return withExtendedLifetime(self) { unsafe varve_load_word(place) }
     }
 

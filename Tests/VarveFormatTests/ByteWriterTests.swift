@@ -18,4 +18,19 @@ import VarveFormat
         #expect(writer.count == 20_000 * 64)
         #expect(moves < 30)
     }
+
+    @Test func `a part of an array is appended, of itself too`() {
+        var bytes: [UInt8] = []
+        ByteWriter.append([], 0..<0, to: &bytes)
+        #expect(bytes.isEmpty)
+        let source = (0..<100).map { UInt8($0) }
+        ByteWriter.append(source, 20..<20, to: &bytes)
+        ByteWriter.append(source, 20..<23, to: &bytes)
+        #expect(bytes == [20, 21, 22])
+        let copy = bytes
+        ByteWriter.append(copy, 1..<3, to: &bytes)
+        #expect(bytes == [20, 21, 22, 21, 22] && copy == [20, 21, 22])
+        ByteWriter.append(source, source.indices, to: &bytes)
+        #expect(bytes == [20, 21, 22, 21, 22] + source)
+    }
 }

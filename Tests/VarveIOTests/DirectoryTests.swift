@@ -65,6 +65,23 @@ import Musl
         }
     }
 
+    /// Which file is open is asked of the system once only; which one has the name, each time.
+    @Test func aNameIsThatOfAnOpenFileUntilAnotherHasIt() throws {
+        try withTemporaryPath { path in
+            let directory = try PosixDirectory.open(path: path)
+            let file = try directory.create("a", [5])
+            for _ in 0..<3 { #expect(try directory.isNamed("a", file) == true) }
+            #expect(try directory.isNamed("b", file) == false)
+            let other = try directory.create("b", [6])
+            #expect(try directory.isNamed("a", other) == false)
+            try directory.rename("b", to: "a", replacing: true)
+            #expect(try directory.isNamed("a", file) == false)
+            #expect(try directory.isNamed("a", other) == true)
+            try directory.remove("a")
+            #expect(try directory.isNamed("a", other) == false)
+        }
+    }
+
     @Test(arguments: Implementation.allCases)
     func onlyAnEmptyDirectoryIsRemoved(_ implementation: Implementation) throws {
         try implementation.withDirectory { directory in

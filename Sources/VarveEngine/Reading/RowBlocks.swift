@@ -150,7 +150,7 @@ extension Snapshot {
         let threads = engine.options.readingThreads
         let passes = objects.count >= NodeCache.passingMin.objects
         if objects.count <= NodeCache.foreseenMax {
-            state.trees.foresee(tree, objects, state.generation.nodes)
+            trees.foresee(tree, objects, nodes)
         }
         if threads < 2 || objects.count < Self.parallelRowsMin {
             return [try RowBlock(state, tree, objects, from: 0, passes: passes, room)]

@@ -16,8 +16,8 @@ public final class Snapshot: Sendable {
     public let number: CommitNumber
     /// The generation's, and the state's. Here as well, since a way through two objects costs a
     /// read a reference count, of an object that all readers share.
-    private let nodes: NodeCache
-    private let trees: TreeTable
+    let nodes: NodeCache
+    let trees: TreeTable
     private let publication: UInt64
     private let token: UInt64
 

@@ -5,7 +5,8 @@
 //   does only if asked to, since each read of a property costs more then.
 
 extension PersistentContainer {
-    /// A new context for the caller to own: an actor, a task, an edit sheet.
+    /// A new context for the caller to own: an actor, a task, an edit sheet. It reads the commit
+    /// that is the newest when it reads for the first time.
     /// - Parameters:
     ///   - author: named in its commits.
     ///   - observes: whether its objects tell observers, as those of the view context do. Reading a

@@ -97,6 +97,14 @@ import VarveTesting
         #expect(throws: RecordError.self) { try world.store.snapshot().count(query) }
     }
 
+    @Test func `An entity is found by its number, and by no other`() throws {
+        let schema = try World(1).store.schema
+        for entity in schema.all { #expect(schema.entity(entity.id) === entity) }
+        #expect(schema.all.map(\.id) == schema.all.map(\.id).sorted())
+        let last = try #require(schema.all.last).id.rawValue
+        for number in [0, last + 1, .max] { #expect(schema.entity(EntityID(number)) == nil) }
+    }
+
     @Test func `A sort is read from its index, from either end`() throws {
         let world = try World(1_000)
         var query = world.query(.always, [SortTerm("name")])

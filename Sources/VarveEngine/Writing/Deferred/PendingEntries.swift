@@ -76,7 +76,7 @@ struct PendingEntries {
                 if end - start < DigitSort.countMin {
                     entries[start..<end].sort { isBelow($0, $1) }
                 } else {
-                    distributeBehindHead(&entries, start..<end)
+                    sortBehindHead(&entries, start..<end)
                 }
             }
             start = end
@@ -85,7 +85,7 @@ struct PendingEntries {
 
     /// Sorts entries that have one head by the 8 bytes behind it: small integers, and texts that
     /// begin alike, are told apart there.
-    private func distributeBehindHead(_ entries: inout [Entry], _ range: Range<Int>) {
+    private func sortBehindHead(_ entries: inout [Entry], _ range: Range<Int>) {
         let head = entries[range.lowerBound].head
         var part = Array(entries[range])
         for place in part.indices { part[place].head = headBehind(part[place]) }

@@ -15,6 +15,9 @@ struct Calls: ParsableCommand {
         case point, list, scan, count, page, offset
     }
 
+    /// A quarter of the rows have such a timestamp.
+    private static let range = 78_840_000.25...157_680_000.75
+
     @Option(help: "Where the store is, or is made.")
     var directory: String
     @Option(help: "Rows of the store.")
@@ -87,8 +90,6 @@ struct Calls: ParsableCommand {
         if let summary = Summary(times) { print("median \(summary.median * 1e6) us") }
         print("\(passes) passes, sum \(sum)")
     }
-
-    private static let range = 78_840_000.25...157_680_000.75
 
     /// Reads every row once; the sum of their lengths.
     @inline(never)
