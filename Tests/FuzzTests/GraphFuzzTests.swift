@@ -61,6 +61,16 @@ import VarveTesting
         run(TangleWorld.self, "VARVE_TANGLE_SEEDS", usually: 250)
     }
 
+    /// Others change what unsaved deletions reach.
+    @Test("What others put in the reach of a deletion") func whatOthersPutInReach() {
+        run(ReachWorld.self, "VARVE_REACH_SEEDS", usually: 300)
+    }
+
+    /// Others link things to what can be undone.
+    @Test("An undo leaves what others linked") func anUndoLeavesWhatOthersLinked() {
+        run(SharingWorld.self, "VARVE_SHARING_SEEDS", usually: 300)
+    }
+
     /// Relationships with counts.
     @Test("What a model says holds in every commit") func whatAModelSaysHolds() {
         run(ModellingWorld.self, "VARVE_MODELLING_SEEDS", usually: 500)
@@ -184,6 +194,10 @@ import VarveTesting
         let world: any FuzzedWorld.Type =
             if PlantedObjectBug.ofUndo.contains(bug) {
                 UndoWorld.self
+            } else if PlantedObjectBug.ofReach.contains(bug) {
+                ReachWorld.self
+            } else if PlantedObjectBug.ofSharing.contains(bug) {
+                SharingWorld.self
             } else if PlantedObjectBug.ofModelling.contains(bug) {
                 ModellingWorld.self
             } else if PlantedObjectBug.ofValues.contains(bug) {

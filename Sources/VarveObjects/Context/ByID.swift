@@ -64,8 +64,8 @@ extension ManagedObjectContext {
 
     /// Whether a living object has a row, or will have; fills it.
     @usableFromInline func isExisting(_ object: any ManagedObject) throws(StoreError) -> Bool {
-        if object.isInserted { return true }
         if object.storage.isDeleted || object.storage.state.contains(.invalid) { return false }
+        if object.isInserted { return true }
         if !object.isFault { return true }
         guard let row = try pinnedRow(object.storage.object, object.storage.model) else {
             return false

@@ -50,14 +50,14 @@ public final class ManagedObjectContext: Observable {
     var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = [] { didSet { tellUnsaved() } }
     /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
-    var reachedByNew: [(model: EntityModel, id: ObjectID)] = []
+    var reachedByNew: [(by: ObjectID, model: EntityModel, id: ObjectID)] = []
     /// Objects that this context deleted and, meanwhile, others too.
     @safe @exclusivity(unchecked) var alsoDeleted: [ObjectID: EntityModel] = [:]
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// The same, in order, and some that are none any more.
     var deletions: [ObjectID] = []
-    /// How many of them have no edits any more.
+    /// How many of them have no edits any more, or keep them until they are saved.
     var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
@@ -421,12 +421,14 @@ public final class ManagedObjectContext: Observable {
     }
 
     /// New objects, by ID.
-    public var insertedObjects: [any ManagedObject] { changedObjects { $0.isInserted } }
+    public var insertedObjects: [any ManagedObject] {
+        changedObjects { $0.isInserted && !isPhantom($0) }
+    }
     /// Changed objects, by ID.
     public var updatedObjects: [any ManagedObject] { changedObjects { $0.isUpdated } }
     /// Objects to be deleted, by ID.
     public var deletedObjects: [any ManagedObject] {
-        changedObjects { $0.storage.state.contains(.deleted) }
+        changedObjects { $0.storage.state.contains(.deleted) && !isPhantom($0) }
     }
     /// All objects that are alive in this context, by ID.
     public var registeredObjects: [any ManagedObject] { livingObjects }

@@ -6,6 +6,9 @@
 // - Both are what the journal makes of the context's commit: `replay` gives the same again.
 // - An object is doomed when the journal deleted it; one that is only marked (`delete`) still has
 //   its relationships until edits are processed.
+// - What a deletion of this context reaches when it is processed loses its edits then. What only a
+//   later commit of others put in its reach keeps them unseen: it is there again with them when
+//   they, or an undo, take it out of reach. A save ends them.
 
 import VarveBase
 import VarveRecords
@@ -182,7 +185,9 @@ extension ManagedObjectContext: GraphState {
         if !object.isInserted { try fill(object) }
         if doomed[id] == nil { recordDeletion(object) }
         if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
-        if let other, changed[other]?.isInserted == true { reachedByNew.append((model, id)) }
+        if let other, changed[other]?.isInserted == true {
+            reachedByNew.append((other, model, id))
+        }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         object.storage.state.insert(.deleted)
@@ -312,7 +317,6 @@ extension ManagedObjectContext: GraphState {
         looseLists = [:]
         lostTargets = []
         alsoDeleted = [:]
-        reachedByNew = []
         forgetDoomed()
         lastPlaces = [:]
     }
@@ -321,6 +325,7 @@ extension ManagedObjectContext: GraphState {
         doomed = [:]
         deletions = []
         deletionsEnded = 0
+        reachedByNew = []
     }
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
@@ -357,7 +362,10 @@ extension ManagedObjectContext: GraphState {
             do throws(StoreError) { try apply(intent) } catch { note(error, nil) }
             if withdrawals != before, !has(.editsOutliveARollback) { return false }
         }
-        for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
+        if has(.replayEndsEdits) {
+            for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
+        }
+        deletionsEnded = deletions.count
         return true
     }
 

@@ -134,6 +134,9 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsOthers
     case branchForgetsOthers
     case contextsKeepThemselves
+    case phantomsAreDeleted
+    case replayEndsEdits
+    case undoForgetsOthersLinks
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -154,6 +157,10 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
         .derivedIsReverted, .versionsForgetTheOld, .historyForgetsTheOld, .undoForgetsOthers,
         .branchForgetsOthers,
     ]
+    /// Those that runs of deletions whose reach others change find.
+    package static let ofReach: [PlantedObjectBug] = [.phantomsAreDeleted, .replayEndsEdits]
+    /// Those that runs of undo beside others' links find.
+    package static let ofSharing: [PlantedObjectBug] = [.undoForgetsOthersLinks]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,

@@ -12,11 +12,15 @@ struct ChangeSet {
     var inserted: [any ManagedObject] = []
     var updated: [any ManagedObject] = []
     var deleted: [any ManagedObject] = []
+    /// New objects that others' commit put in the reach of a deletion. They are shown as deleted,
+    /// and end with the save.
+    var phantoms: [any ManagedObject] = []
     /// Whether lists changed, or something was wanted that could not be had.
     var hasOtherEdits = false
 
     var isEmpty: Bool {
-        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && !hasOtherEdits
+        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && phantoms.isEmpty
+            && !hasOtherEdits
     }
 
     var onlyInserts: Bool { updated.isEmpty && deleted.isEmpty }
@@ -72,7 +76,10 @@ extension ManagedObjectContext {
         while entries != changedEntries {
             entries = changedEntries
             let ids = changed.keys.filter { !told.contains($0) }.sorted()
-            for id in ids { changed[id]?.willSave() }
+            for id in ids {
+                guard let object = changed[id], !isPhantom(object) else { continue }
+                object.willSave()
+            }
             processPendingDeletions()
             if entries != changedEntries { told.formUnion(ids) }
         }
@@ -86,7 +93,9 @@ extension ManagedObjectContext {
         var changes = ChangeSet()
         for id in changed.keys.sorted() {
             guard let object = changed[id] else { continue }
-            if object.storage.state.contains(.deleted) {
+            if isPhantom(object), !has(.phantomsAreDeleted) {
+                changes.phantoms.append(object)
+            } else if object.storage.state.contains(.deleted) {
                 changes.deleted.append(object)
             } else if object.isInserted {
                 changes.inserted.append(object)
@@ -96,6 +105,11 @@ extension ManagedObjectContext {
         }
         changes.hasOtherEdits = !toManyEdits.isEmpty || !lostTargets.isEmpty
         return changes
+    }
+
+    /// Whether an object is new and shown as deleted.
+    func isPhantom(_ object: any ManagedObject) -> Bool {
+        object.isInserted && object.storage.state.contains(.deleted)
     }
 
     /// Throws if an implicit read failed.

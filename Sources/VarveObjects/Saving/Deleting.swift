@@ -135,13 +135,19 @@ extension ManagedObjectContext {
         return found
     }
 
-    /// An edit ends with its object. New objects were never there: what led to them leads nowhere.
+    /// An edit ends with its object: of what was deleted since this was asked last.
     func endEditsOfDoomed() {
+        let new = Array(deletions.dropFirst(deletionsEnded))
+        deletionsEnded = deletions.count
+        endEdits(ofDoomed: new)
+    }
+
+    /// Drops the edits of deleted objects. New objects were never there: what led to them leads
+    /// nowhere.
+    func endEdits(ofDoomed ids: [ObjectID]) {
         var phantoms: Set<ObjectID> = []
         var hasReturned = false
-        let ended = deletionsEnded
-        deletionsEnded = deletions.count
-        for id in deletions.dropFirst(ended) {
+        for id in ids {
             guard doomed[id] != nil, let object = changed[id] else { continue }
             let observation = object.storage.edits == nil ? nil : object.storage.observation
             observation?.announce(object, nil, isBefore: true)
@@ -151,11 +157,9 @@ extension ManagedObjectContext {
             if object.storage.state.contains(.returned) { hasReturned = true }
         }
         if phantoms.isEmpty { return }
+        let reached = deletions(by: phantoms)
         journal.forget(phantoms, schema)
-        for (model, id) in reachedByNew where changed[id]?.isInserted != true {
-            journal.append(.delete(model, id))
-        }
-        reachedByNew = []
+        for intent in reached { journal.append(intent) }
         for id in phantoms {
             for slot in changed[id]?.storage.model.relationshipSlots ?? [] {
                 toManyEdits[ToManyKey(owner: id, slot: slot)] = nil
@@ -173,6 +177,26 @@ extension ManagedObjectContext {
         // to what was in a commit where its rule says so.
         if !lostTargets.isEmpty || hasReturned { replay() }
         forgetIfNothingIsLeft()
+    }
+
+    /// What cascades of new objects reached is deleted for itself once these were never there.
+    private func deletions(by phantoms: Set<ObjectID>) -> [Intent] {
+        var known: Set<ObjectID> = []
+        return reachedByNew.compactMap { (by, model, id) in
+            guard phantoms.contains(by), changed[id]?.isInserted != true,
+                known.insert(id).inserted
+            else { return nil }
+            return .delete(model, id)
+        }
+    }
+
+    /// What is to be saved: the journal as if new objects that are doomed had never been made.
+    func intentsToSave(without phantoms: [any ManagedObject]) -> [Intent] {
+        if phantoms.isEmpty { return journal.intents }
+        let ids = Set(phantoms.map { $0.storage.object })
+        var saved = journal
+        saved.forget(ids, schema)
+        return saved.intents + deletions(by: ids)
     }
 
     /// A new object was never there.

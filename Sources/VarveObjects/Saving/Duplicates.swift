@@ -38,6 +38,8 @@ struct DuplicateFinder {
     mutating func find() throws {
         if !context.container.has(.upsertLooksBeforeUpdates) { try noteUpdates() }
         for object in changes.inserted where object.storage.model.replacesDuplicates {
+            // What others' commit put in the reach of a deletion takes nobody's place.
+            if graph?.isDoomed(object.storage.object) == true { continue }
             try judge(object)
         }
     }
@@ -46,7 +48,7 @@ struct DuplicateFinder {
         for object in changes.updated {
             let (model, id) = (object.storage.model, object.storage.object)
             guard model.replacesDuplicates, let edits = object.storage.edits,
-                !rulings.dropped.contains(id)
+                !rulings.dropped.contains(id), graph?.isDoomed(id) != true
             else { continue }
             let given = rulings.droppedSlots[id] ?? []
             for index in model.record.indexes where index.replaces {

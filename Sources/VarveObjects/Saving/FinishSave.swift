@@ -23,6 +23,7 @@ extension ManagedObjectContext {
         era += 1
         let lists = shownLists()
         var written = endEdits(of: changes, plan)
+        var phantoms = changes.phantoms
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
         changed =
@@ -35,6 +36,7 @@ extension ManagedObjectContext {
         refusals = []
         relied = [:]
         lastPlaces = [:]
+        for object in phantoms { invalidate(object) }
         let own = Set(objects.map { $0.storage.object })
         // Rows that are gone still have their large values there.
         leaving = snapshot
@@ -58,6 +60,8 @@ extension ManagedObjectContext {
             failure = error
             forgetRows(of: &written)
         }
+        tellEnd(of: phantoms)
+        phantoms = []
         for object in objects { object.didSave() }
         objects = []
         if let leaving { keepLargeValues(ofGone: own, leaving) }
@@ -67,6 +71,14 @@ extension ManagedObjectContext {
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
         announceOthers(lists)
+    }
+
+    /// New objects that were shown as deleted are in no context any more.
+    private func tellEnd(of phantoms: [any ManagedObject]) {
+        for object in phantoms {
+            object.storage.observation?.announce(object, nil, isBefore: true)
+            object.storage.observation?.announce(object, nil, isBefore: false)
+        }
     }
 
     /// The large values of those whose row is gone stay readable.

@@ -62,7 +62,7 @@ struct SavePlanner {
     /// Whether nobody saved since the context's commit, and no edit waits for a decision.
     private var standsOnNewest: Bool {
         if container.has(.rulesOnTheSnapshot) { return true }
-        guard context.lostTargets.isEmpty,
+        guard context.lostTargets.isEmpty, changes.phantoms.isEmpty,
             !changes.updated.contains(where: { $0.storage.state.contains(.gone) })
         else { return false }
         guard let commit = context.commit else { return changes.onlyInserts }
@@ -125,7 +125,7 @@ struct SavePlanner {
         for object in changes.updated where rulings.whole.contains(object.storage.object) {
             try makeWhole(object, graph)
         }
-        for intent in context.journal.intents {
+        for intent in context.intentsToSave(without: changes.phantoms) {
             if let ruled = rulings.ruled(intent) { try graph.apply(ruled) }
         }
         return graph

@@ -71,9 +71,10 @@ extension ManagedObjectContext {
         judgesCounts: Bool = true,
         deleting isIncluded: (ObjectID) -> Bool = { _ in true }
     ) throws(StoreError) {
+        let phantoms = Set(changes.phantoms.map { $0.storage.object })
         let denials = try denials(
-            of: doomed.filter { isIncluded($0.key) }.sorted { $0.key < $1.key }
-                .map { ($0.value, $0.key) }
+            of: doomed.filter { isIncluded($0.key) && !phantoms.contains($0.key) }
+                .sorted { $0.key < $1.key }.map { ($0.value, $0.key) }
         )
         var details = self.details(of: denials)
         for object in [changes.inserted, changes.updated].joined() {

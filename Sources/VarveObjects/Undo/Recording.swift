@@ -131,6 +131,19 @@ extension ManagedObjectContext {
 
     /// The lists without inverse that an object is a member of.
     private func recordLooseLists(leadingTo id: ObjectID, _ model: EntityModel) {
+        for owner in looseOwners(of: id, model) {
+            recordMember(id, of: owner.id, owner.model, owner.slot)
+        }
+    }
+
+    /// The owners of lists without inverse that an object is a member of, and some that had it
+    /// once.
+    /// - Complexity: O(log n) for each such relationship, and O(owners).
+    func looseOwners(
+        of id: ObjectID,
+        _ model: EntityModel
+    ) -> [(model: EntityModel, id: ObjectID, slot: Int)] {
+        var found: [(model: EntityModel, id: ObjectID, slot: Int)] = []
         for owner in schema.entities {
             for slot in owner.relationshipSlots {
                 guard let relationship = owner.properties[slot].relationship,
@@ -147,10 +160,11 @@ extension ManagedObjectContext {
                     guard toManyEdits[ToManyKey(owner: other, slot: slot)]?.says(id) != false,
                         (try? isAlive(other, owner)) == true
                     else { continue }
-                    recordMember(id, of: other, owner, slot)
+                    found.append((owner, other, slot))
                 }
             }
         }
+        return found
     }
 
     /// A member leaves a list without an edit of that list.

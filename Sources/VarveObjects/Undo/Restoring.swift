@@ -51,6 +51,16 @@ struct DeltaPlan {
     fileprivate var uncovers = false
 }
 
+extension DeltaPlan {
+    /// Edits of attributes that ended with the deletion of an object, which is there again.
+    fileprivate mutating func giveBackEdits(of item: GraphDelta.Item) {
+        let slots = item.values.filter { !$0.wasStored && item.isAttribute($0.slot) }
+            .map { ($0.slot, $0.on(side)) }
+        if slots.isEmpty { return }
+        changing.append(Step(item: item, slots: slots, lists: []))
+    }
+}
+
 extension GraphDelta.Item {
     fileprivate func isAttribute(_ slot: Int) -> Bool {
         model.properties[slot].relationship == nil
@@ -71,31 +81,53 @@ extension ManagedObjectContext {
         let isReturning = Set(
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
         )
+        lazy var links = DeltaLinks(delta, side.other)
         for item in delta.items {
             let isThere = isThere(item.id, item.model)
             switch (item.isThere(side), isThere) {
-            case (false, false): continue
-            case (false, true): decideLeaving(item, &plan, overwrites)
+            case (false, false):
+                // It is out of sight, and must not come back when the deletion is taken back.
+                if let object = registered(item.id), isPhantom(object) {
+                    plan.leaving.append(item)
+                }
+            case (false, true):
+                // What is not saved nobody else can have changed.
+                let isOurs = overwrites || plan.journal != nil
+                if let conflict = isOurs ? nil : othersChange(of: item, side, links) {
+                    plan.conflicts.append(conflict)
+                } else {
+                    plan.leaving.append(item)
+                }
             case (true, false):
-                guard !item.isThere(side.other) else {
+                if !item.isThere(side.other) {
+                    decideReturning(item, &plan)
+                } else if plan.journal != nil, isHidden(item.id) {
+                    // Out of sight, its edits are taken back all the same.
+                    decideChanges(item, &plan, overwrites, isReturning)
+                } else {
                     plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
-                    continue
                 }
-                var values = item.values
-                if plan.uncovers, let object = registered(item.id), isPending(object) {
-                    values.removeAll { $0.wasStored && item.isAttribute($0.slot) }
-                }
-                let slots = values.map { ($0.slot, $0.on(side)) }
-                let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
-                plan.returning.append(step)
             case (true, true):
-                // Somebody has brought it back already: it is his.
-                guard item.isThere(side.other) else { continue }
-                decideChanges(item, &plan, overwrites, isReturning)
+                if item.isThere(side.other) {
+                    decideChanges(item, &plan, overwrites, isReturning)
+                } else if plan.uncovers, plan.journal != nil {
+                    // Somebody has brought it back, or out of reach, already: it is his. Edits that
+                    // ended with it are ours.
+                    plan.giveBackEdits(of: item)
+                }
             }
         }
         if !overwrites { plan.leavePartnersOfOthers() }
         return plan
+    }
+
+    private func decideReturning(_ item: GraphDelta.Item, _ plan: inout DeltaPlan) {
+        var values = item.values
+        if plan.uncovers, let object = registered(item.id), isPending(object) {
+            values.removeAll { $0.wasStored && item.isAttribute($0.slot) }
+        }
+        let slots = values.map { ($0.slot, $0.on(plan.side)) }
+        plan.returning.append(DeltaPlan.Step(item: item, slots: slots, lists: item.lists))
     }
 
     /// What others saved of a property, beneath the edit that is to be taken back.
@@ -112,33 +144,9 @@ extension ManagedObjectContext {
     }
 
     /// A value without references to what is not there.
-    private func shownValue(of object: any ManagedObject, _ slot: Int) -> StoredValue? {
+    func shownValue(of object: any ManagedObject, _ slot: Int) -> StoredValue? {
         guard let value = value(of: object, slot: slot) else { return nil }
         return leads(value, object.storage.model, slot) ? value : .null
-    }
-
-    private func decideLeaving(
-        _ item: GraphDelta.Item,
-        _ plan: inout DeltaPlan,
-        _ overwrites: Bool
-    ) {
-        let object = object(item.id, item.model)
-        let other = item.values.first { value in
-            guard let now = shownValue(of: object, value.slot) else { return true }
-            return !now.isSame(as: value.on(plan.side.other))
-        }
-        if let other, !overwrites, plan.journal == nil {
-            plan.conflicts.append(
-                DeltaConflict(
-                    item: item,
-                    slot: nil,
-                    obstacle: .changed,
-                    changedSlot: other.slot
-                )
-            )
-        } else {
-            plan.leaving.append(item)
-        }
     }
 
     private func decideChanges(
@@ -223,11 +231,15 @@ extension ManagedObjectContext {
         self.journal = journal
         replay()
         // What others deleted as well, and came back here as new, is deleted by the journal again.
-        endEditsOfDoomed()
+        endEdits(ofDoomed: delta.items.filter { $0.existed != $0.exists }.map(\.id))
         for step in plan.returning + plan.changing { setAttributes(step, delta) }
         for item in plan.leaving {
-            guard let object = registered(item.id), !object.storage.isOver else { continue }
-            if object.isInserted { endNew(item.id) } else { remove([item]) }
+            guard let object = registered(item.id) else { continue }
+            if object.isInserted {
+                endNew(item.id)
+            } else if !object.storage.isOver {
+                remove([item])
+            }
         }
         forgetIfNothingIsLeft()
     }
@@ -335,12 +347,17 @@ extension ManagedObjectContext {
 
     private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta) {
         let object = object(step.item.id, step.item.model)
-        // Something else that is deleted takes it along.
-        if object.storage.isDeleted { return }
+        // Something else that is deleted takes it along, and may give it back.
+        let isHidden = isHidden(step.item.id)
+        if object.storage.isDeleted, !isHidden { return }
         for (slot, value) in step.slots
         where step.item.model.properties[slot].relationship == nil {
             keepBlob(value, delta, object, slot)
-            set(value, of: object, slot: slot)
+            if isHidden {
+                hide(value, in: object, slot)
+            } else {
+                set(value, of: object, slot: slot)
+            }
         }
     }
 
@@ -358,6 +375,10 @@ extension ManagedObjectContext {
 
     private func remove(_ items: [GraphDelta.Item]) {
         if items.isEmpty { return }
+        // What is out of sight is deleted already.
+        let hidden = Set(items.map(\.id).filter { changed[$0].map(isPhantom) ?? false })
+        endEdits(ofDoomed: hidden.sorted())
+        let items = items.filter { !hidden.contains($0.id) }
         hooksAreSilent += 1
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.

@@ -13,7 +13,8 @@ import VarveRecords
 public struct SkippedEdit: Hashable, Sendable {
     /// Why it was left.
     public enum Reason: String, Hashable, Sendable {
-        /// It has another value than the step left: somebody else changed it since.
+        /// It has another value than the step left: somebody else changed it since. Of an object
+        /// that was to go: or somebody else linked something to it.
         case changedSince
         /// The object was deleted by somebody else.
         case deletedSince

@@ -22,7 +22,7 @@ struct GraphForecast {
 
     init(_ world: GraphWorld, _ editor: GraphEditor) {
         let newest = world.newest
-        let after = editor.applied(to: newest)
+        let after = editor.saved(over: newest)
         self.after = after
         isDenied = after.isDenied
         isDeniedHere = editor.shown.isDenied
@@ -43,6 +43,8 @@ struct GraphForecast {
             shown.objects.filter(\.value.isDead).keys
         )
         for (id, object) in shown.objects where !object.isNew {
+            // What is shown as deleted is, wherever others put it since.
+            if object.isDead, newest.objects[id] != nil { written.insert(id) }
             if let base = editor.base.objects[id], newest.objects[id] != nil,
                 !base.sameRow(as: object)
             {

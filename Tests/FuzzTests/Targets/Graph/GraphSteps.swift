@@ -357,8 +357,11 @@ extension GraphWorld {
     func moved(_ editor: GraphEditor) {
         guard editor.commit != commit else { return }
         editor.process()
-        let dead = editor.shown.objects.filter { $0.value.isDead && newest.objects[$0.key] == nil }
+        let dead = editor.shown.objects.filter {
+            $0.value.isDead && !$0.value.isNew && newest.objects[$0.key] == nil
+        }
         editor.endedByBoth.formUnion(dead.keys)
+        for id in dead.keys { editor.attributes[id] = nil }
         if !editor.endedByBoth.isEmpty {
             editor.removeEdits { edit in
                 if case .delete(let id) = edit { return editor.endedByBoth.contains(id) }

@@ -9,7 +9,7 @@ import VarveTesting
 struct Refused: Error {}
 
 /// One run with one context that can undo.
-final class UndoWorld: EditingWorld {
+class UndoWorld: EditingWorld {
     let access = GraphAccess()
     let disk = SimulatedDisk()
     let options: ContainerOptions
@@ -140,6 +140,7 @@ final class UndoWorld: EditingWorld {
         states.removeSubrange((place + 1)...)
         states.append(after)
         place += 1
+        madeStep()
     }
 
     /// A step that shows nothing may or may not be one: begin anew.
@@ -153,8 +154,10 @@ final class UndoWorld: EditingWorld {
         for _ in 0..<min(count, place) {
             note("undo")
             let instances = held
+            try beginUndo()
             let skipped = try context.undo()
             place -= 1
+            try checkOthers("an undo")
             if try isOver(skipped) { return }
             try expect(states[place], "after an undo")
             try checkInstances(instances)
@@ -165,13 +168,24 @@ final class UndoWorld: EditingWorld {
     func redo(_ count: Int) throws {
         for _ in 0..<min(count, states.count - 1 - place) {
             note("redo")
+            try beginUndo()
             let skipped = try context.redo()
             place += 1
+            try checkOthers("a redo")
             if try isOver(skipped) { return }
             try expect(states[place], "after a redo")
         }
         if place == states.count - 1, context.canRedo { throw Violation("there is more to redo") }
     }
+
+    /// Behind an edit that is a step.
+    func madeStep() {}
+
+    /// Before an undo or redo.
+    func beginUndo() throws {}
+
+    /// What others did is theirs.
+    func checkOthers(_ what: String) throws {}
 
     /// What somebody holds is the object that the context shows.
     func checkInstances(_ instances: [ManagedObjectID: any ManagedObject]) throws {
@@ -306,6 +320,7 @@ final class UndoWorld: EditingWorld {
         states.removeSubrange((place + 1)...)
         states.append(after)
         place += 1
+        madeStep()
     }
 
     /// The parent is edited as well.

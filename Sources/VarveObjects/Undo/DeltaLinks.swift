@@ -1,0 +1,110 @@
+// What others did to objects that a delta takes away, and what deletions hide.
+//
+// Invariants
+// - An object that is to go takes nothing along that the delta does not know: who changed it, or
+//   linked something to it since, keeps it.
+
+import VarveBase
+import VarveRecords
+
+/// All links on one side of a delta, from whichever end it knows them.
+struct DeltaLinks {
+    private struct Link: Hashable {
+        let owner: ObjectID
+        let slot: Int
+        let target: ObjectID
+    }
+
+    private var links: Set<Link> = []
+
+    /// - Complexity: O(values and members of the delta).
+    init(_ delta: GraphDelta, _ side: DeltaSide) {
+        for item in delta.items {
+            for value in item.values {
+                guard let target = value.on(side).object else { continue }
+                links.insert(Link(owner: item.id, slot: value.slot, target: target))
+            }
+            for list in item.lists {
+                let members = list.members.map { side == .before ? $0.before : $0.after } ?? []
+                // On the other side of these stand those that it had before.
+                for member in members + list.wanted(side).added {
+                    links.insert(Link(owner: item.id, slot: list.slot, target: member))
+                }
+            }
+        }
+    }
+
+    func has(_ target: ObjectID, from owner: ObjectID, _ slot: Int) -> Bool {
+        links.contains(Link(owner: owner, slot: slot, target: target))
+    }
+}
+
+extension ManagedObjectContext {
+    /// What others did to an object that is to go: a value that is not the delta's, or something
+    /// that they linked to it. Nil: nothing.
+    /// - Complexity: O(its values and members, and what leads to it).
+    func othersChange(
+        of item: GraphDelta.Item,
+        _ side: DeltaSide,
+        _ links: DeltaLinks
+    ) -> DeltaConflict? {
+        func conflict(_ slot: Int?) -> DeltaConflict {
+            DeltaConflict(item: item, slot: nil, obstacle: .changed, changedSlot: slot)
+        }
+        let object = object(item.id, item.model)
+        for value in item.values {
+            guard let now = shownValue(of: object, value.slot),
+                now.isSame(as: value.on(side.other))
+            else { return conflict(value.slot) }
+        }
+        if has(.undoForgetsOthersLinks) { return nil }
+        if let slot = slotOfStrangers(object, links) { return conflict(slot) }
+        return isNamedByStrangers(object, links) ? conflict(nil) : nil
+    }
+
+    /// A to-many relationship with a member that the delta does not know.
+    private func slotOfStrangers(_ object: any ManagedObject, _ links: DeltaLinks) -> Int? {
+        let (model, id) = (object.storage.model, object.storage.object)
+        return model.relationshipSlots.first { slot in
+            guard let relationship = model.properties[slot].relationship, relationship.isToMany,
+                let members = try? members(of: object, slot: slot)
+            else { return false }
+            return members.contains { member in
+                if links.has(member, from: id, slot) { return false }
+                return relationship.inverseSlot.map { !links.has(id, from: member, $0) } ?? true
+            }
+        }
+    }
+
+    /// Whether a relationship without inverse leads to an object, and the delta does not know it.
+    private func isNamedByStrangers(_ object: any ManagedObject, _ links: DeltaLinks) -> Bool {
+        let (model, id) = (object.storage.model, object.storage.object)
+        for (owner, slot) in schema.incoming(model.record.id) {
+            let others = (try? referring(owner, slot, to: id)) ?? []
+            for other in others
+            where isThere(other, owner) && !links.has(id, from: other, slot) {
+                if (try? reference(other, owner, slot)) == id { return true }
+            }
+        }
+        return looseOwners(of: id, model).contains { owner in
+            // Those that had it once are among them.
+            !links.has(id, from: owner.id, owner.slot)
+                && (try? isMember(id, owner.id, owner.model, owner.slot)) == true
+        }
+    }
+
+    // MARK: What deletions hide
+
+    /// Whether a deletion that is not saved hides an object, which may have edits.
+    func isHidden(_ id: ObjectID) -> Bool {
+        guard isDoomed(id), let object = changed[id] else { return false }
+        return object.storage.state.contains(.deleted)
+    }
+
+    /// Lays a value over the row of a hidden object.
+    func hide(_ value: StoredValue, in object: any ManagedObject, _ slot: Int) {
+        do throws(StoreError) { try setEdit(value, of: object, slot: slot) } catch {
+            note(error, object)
+        }
+    }
+}

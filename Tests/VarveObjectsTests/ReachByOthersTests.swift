@@ -1,0 +1,253 @@
+// Others' commits put objects in the reach of a deletion that is not saved, and take them out
+// again; and what others link to an object stays when its insertion is undone.
+
+import Testing
+
+@testable import VarveObjects
+
+@Suite(.verified) struct ReachByOthersTests {
+    private static let policies: [MergePolicy] = [
+        .error, .objectWinsByProperty, .storeWinsByProperty, .overwrite, .rollback,
+    ]
+
+    /// A root and a branch that is not below it, saved.
+    private func rootAndBranch(
+        _ container: PersistentContainer,
+        _ context: ManagedObjectContext
+    ) throws -> (root: Node, branch: Node) {
+        let all = try nodes("root", "branch", in: context)
+        try context.save()
+        return (all[0], all[1])
+    }
+
+    private func move(
+        _ node: Node,
+        below parent: Node?,
+        _ container: PersistentContainer
+    ) throws {
+        let other = container.newContext()
+        let theirs = try other.object(with: node.id)
+        theirs.parent = try parent.map { try other.object(with: $0.id) }
+        try other.save()
+    }
+
+    private func child(of parent: Node, _ context: ManagedObjectContext) -> Node {
+        let new = Node(in: context)
+        new.name = "new"
+        new.score = 7
+        new.parent = parent
+        return new
+    }
+
+    /// A new object is deleted by what others did: the save says nothing of it, and it ends.
+    @Test(arguments: 0..<5) func aNewObjectInTheReachOfADeletionIsNotSaved(_ kind: Int) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        context.delete(root)
+        let new = child(of: branch, context)
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(new.isDeleted && branch.isDeleted)
+        #expect(context.insertedObjects.isEmpty)
+        #expect(context.deletedObjects.count == 2)
+        try context.save(mergePolicy: Self.policies[kind])
+        #expect(!context.hasChanges && new.context == nil)
+        #expect(try container.newContext().count(Node.all) == 0)
+        try expectSound(container.newContext())
+    }
+
+    /// Lists of all kinds lead to it; what its own cascade reached goes for itself.
+    @Test func whatLedToItLeadsNowhere() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        let all = try nodes("stays", "below", in: context)
+        let (stays, below) = (all[0], all[1])
+        try context.save()
+        context.delete(root)
+        let new = child(of: branch, context)
+        for list in [stays.picks, stays.playlist, stays.left, stays.chapters] { list.append(new) }
+        (stays.next, stays.loose, stays.stale) = (new, new, new)
+        new.guarded.append(stays)
+        below.parent = new
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(stays.next == nil && stays.playlist.isEmpty && below.isDeleted)
+        try context.save()
+        let fresh = container.newContext()
+        #expect(try fresh.fetch(Node.all).map(\.name) == ["stays"])
+        let stored = try fresh.object(with: stays.id)
+        #expect(stored.next == nil && stored.loose == nil && stored.stale == nil)
+        #expect(stored.picks.isEmpty && stored.left.isEmpty && stored.guardian == nil)
+        try expectSound(fresh)
+    }
+
+    /// Out of its reach again everything is as it was: by others, or by an undo.
+    @Test(arguments: [true, false]) func whatIsOutOfReachAgainHasItsEdits(_ byUndo: Bool) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        context.undoLimit = 10
+        context.withUndoGroup("type") { branch.name = "edited" }
+        let new = context.withUndoGroup("child") { child(of: branch, context) }
+        context.withUndoGroup("delete") { context.delete(root) }
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(branch.isDeleted && new.isDeleted && branch.name == "edited")
+        if byUndo {
+            #expect(try context.undo().isEmpty)
+        } else {
+            try move(branch, below: nil, container)
+            context.advance()
+        }
+        #expect(!branch.isDeleted && branch.name == "edited")
+        #expect(!new.isDeleted && new.isInserted && new.score == 7 && new.parent === branch)
+        try context.save()
+        let stored = try container.newContext().fetch(Node.all).map(\.name).sorted()
+        #expect(stored == (byUndo ? ["edited", "new", "root"] : ["edited", "new"]))
+        try expectSound(container.newContext())
+    }
+
+    /// An edit that is undone while its object is out of sight does not come back with it.
+    @Test func whatIsUndoneOutOfSightStaysUndone() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        context.undoLimit = 10
+        context.withUndoGroup("score") { branch.score = 3 }
+        context.withUndoGroup("delete") { context.delete(root) }
+        context.withUndoGroup("type") { branch.name = "edited" }
+        context.withUndoGroup("child") { _ = child(of: branch, context) }
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(try context.undo().isEmpty)
+        #expect(try context.undo().isEmpty)
+        try move(branch, below: nil, container)
+        context.advance()
+        #expect(!branch.isDeleted && branch.name == "branch" && branch.children.isEmpty)
+        #expect(branch.score == 3)
+        #expect(try context.count(Node.all) == 1)
+        #expect(try context.redo().isEmpty)
+        #expect(branch.name == "edited")
+        _ = try context.redo()
+        #expect(branch.children.count == 1 && branch.children.first?.score == 7)
+        try context.save()
+        #expect(try container.newContext().count(Node.all) == 2)
+    }
+
+    /// A save that fails takes nothing that is out of sight away.
+    @Test func aSaveThatFailsKeepsWhatIsOutOfSight() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        let guardian = try nodes("guardian", "guarded", in: context)
+        guardian[0].guarded.append(guardian[1])
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup { branch.name = "edited" }
+        let new = context.withUndoGroup { child(of: branch, context) }
+        context.withUndoGroup { context.delete(root) }
+        context.withUndoGroup { context.delete(guardian[0]) }
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(throws: StoreError.self) { try context.save() }
+        try context.undo()
+        try context.undo()
+        #expect(branch.name == "edited" && new.score == 7 && new.parent === branch)
+        try context.save()
+        #expect(try container.newContext().count(Node.all) == 5)
+    }
+
+    /// New objects that the newest commit puts in the reach of a deletion replace nobody.
+    @Test func whatIsDoomedReplacesNobody() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        let known = try nodes("known", in: context)[0]
+        known.key = "k"
+        try context.save()
+        context.delete(root)
+        let new = child(of: branch, context)
+        new.key = "k"
+        try move(branch, below: root, container)
+        let result = try context.save(mergePolicy: .overwrite)
+        #expect(result.replaced.isEmpty)
+        let stored = try container.newContext().fetch(Node.all)
+        #expect(stored.map(\.name) == ["known"])
+    }
+
+    // MARK: What others link
+
+    /// Others linked something to what an undo would take away: it stays, and is told.
+    @Test(
+        arguments: [
+            "children", "picks", "pickedBy", "playlist", "left", "right", "chapters", "loose",
+            "stale", "next",
+        ]
+    )
+    func anUndoLeavesWhatOthersLinkedTo(_ how: String) throws {
+        let container = try graph()
+        let context = container.newContext()
+        context.undoLimit = 10
+        let shared = context.withUndoGroup { try? nodes("shared", "mine", in: context) }
+        let node = try #require(shared?.first)
+        node.children.append(shared![1])
+        try context.save()
+        let other = container.newContext()
+        let theirs = try other.object(with: node.id)
+        let new = Node(in: other)
+        new.name = "theirs"
+        switch how {
+        case "children": theirs.children.append(new)
+        case "picks": theirs.picks.append(new)
+        case "pickedBy": new.picks.append(theirs)
+        case "playlist": theirs.playlist.append(new)
+        case "left": theirs.left.append(new)
+        case "right": new.left.append(theirs)
+        case "chapters": theirs.chapters.append(new)
+        case "loose": new.loose = theirs
+        case "stale": new.stale = theirs
+        default: new.next = theirs
+        }
+        try other.save()
+        context.advance()
+        var skipped: [SkippedEdit] = []
+        while context.canUndo { skipped += try context.undo() }
+        #expect(skipped.map(\.object) == [node.objectID], "\(how)")
+        #expect(skipped.first?.reason == .changedSince, "\(how)")
+        #expect(!node.isDeleted, "\(how)")
+        try context.save()
+        let fresh = container.newContext()
+        #expect(try fresh.fetch(Node.all).map(\.name).sorted() == ["shared", "theirs"])
+        try expectSound(fresh)
+    }
+
+    /// A deletion that is done again does not take what others linked meanwhile.
+    @Test func aRedoLeavesWhatOthersLinkedTo() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        branch.parent = root
+        root.picks.append(branch)
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup { context.delete(root) }
+        try context.save()
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        #expect(try context.redo().isEmpty)
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        let other = container.newContext()
+        let new = Node(in: other)
+        new.parent = try other.object(with: root.id)
+        try other.save()
+        context.advance()
+        let skipped = try context.redo()
+        #expect(skipped.map(\.object) == [root.objectID])
+        #expect(!root.isDeleted && branch.isDeleted)
+        try context.save()
+        try expectSound(container.newContext())
+    }
+}
