@@ -223,6 +223,79 @@ import Testing
         try expectSound(fresh)
     }
 
+    /// Others rearranged the list: a member that an undo takes out, or brings back, leaves their
+    /// order as it is.
+    @Test func anUndoLeavesTheOrderOfOthers() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("owner", "a", "b", "c", "d", in: context)
+        let (owner, a, b, c, d) = (all[0], all[1], all[2], all[3], all[4])
+        for node in [a, b, c] { for list in [owner.playlist, owner.left] { list.append(node) } }
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup("add") {
+            for list in [owner.playlist, owner.left] { list.append(d) }
+        }
+        context.withUndoGroup("remove") {
+            for list in [owner.playlist, owner.left] { list.remove(b) }
+        }
+        try context.save()
+        // a, c, d; theirs: d, c, a.
+        let other = container.newContext()
+        let theirs = try other.same(all)
+        for list in [theirs[0].playlist, theirs[0].left] {
+            list.replaceAll(with: [theirs[4], theirs[3], theirs[1]])
+        }
+        try other.save()
+        context.advance()
+        #expect(try context.undo().isEmpty)
+        for list in [owner.playlist, owner.left] { #expect(list.names == ["d", "c", "a", "b"]) }
+        #expect(try context.undo().isEmpty)
+        for list in [owner.playlist, owner.left] { #expect(list.names == ["c", "a", "b"]) }
+        try context.save()
+        #expect(try context.redo().isEmpty)
+        #expect(try context.redo().isEmpty)
+        for list in [owner.playlist, owner.left] { #expect(list.names == ["c", "d", "a"]) }
+        try context.save()
+        try expectSound(container.newContext())
+    }
+
+    /// An order that the step made, and others changed since, is told.
+    @Test func anUndoTellsOfAnOrderThatOthersChanged() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("owner", "a", "b", "c", in: context)
+        let owner = all[0]
+        for node in all.dropFirst() { owner.playlist.append(node) }
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup { owner.playlist.replaceAll(with: all.dropFirst().reversed()) }
+        try context.save()
+        let other = container.newContext()
+        let theirs = try other.same(all)
+        theirs[0].playlist.replaceAll(with: [theirs[2], theirs[3], theirs[1]])
+        try other.save()
+        context.advance()
+        let skipped = try context.undo()
+        #expect(skipped.map(\.property) == ["playlist"])
+        #expect(skipped.first?.reason == .changedSince)
+        #expect(owner.playlist.names == ["b", "c", "a"])
+    }
+
+    /// A batch whose work others have done reads what they saved.
+    @Test func aBatchThatChangesNothingReadsTheNewestCommit() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let node = try nodes("a", in: context)[0]
+        let other = container.newContext()
+        #expect(try other.batchUpdate(Node.all) { $0.name = "b" }.updated == 1)
+        #expect(node.name == "a")
+        let result = try context.batchUpdate(Node.all) { $0.name = "b" }
+        #expect(result.commit == nil && result.updated == 0)
+        #expect(node.name == "b")
+        #expect(try context.batchDelete(Node.where { $0.name == "x" }).commit == nil)
+    }
+
     /// A deletion that is done again does not take what others linked meanwhile.
     @Test func aRedoLeavesWhatOthersLinkedTo() throws {
         let container = try graph()

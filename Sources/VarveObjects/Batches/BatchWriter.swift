@@ -124,18 +124,20 @@ final class BatchWriter<Entity: ManagedObject> {
             throw failure.afterCommit
         }
         result.skipped += pending.skipped
-        guard let commit else { return }
-        result.inserted += pending.inserted
-        result.updated += pending.updated
-        result.deleted += pending.deleted
-        result.commit = commit
-        timer?.hasCommitted()
+        if let commit {
+            result.inserted += pending.inserted
+            result.updated += pending.updated
+            result.deleted += pending.deleted
+            result.commit = commit
+            timer?.hasCommitted()
+        }
+        // Nothing changed because others did it all: that is read, too.
         guard context.snapshot != nil else { return }
         do throws(StoreError) {
             context.move(to: try context.newestSnapshot(), except: [])
             context.moveLive()
         } catch {
-            throw error.afterCommit
+            throw result.commit == nil ? error : error.afterCommit
         }
     }
 

@@ -137,6 +137,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case phantomsAreDeleted
     case replayEndsEdits
     case undoForgetsOthersLinks
+    case undoForgetsOthersOrder
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -160,7 +161,9 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that runs of deletions whose reach others change find.
     package static let ofReach: [PlantedObjectBug] = [.phantomsAreDeleted, .replayEndsEdits]
     /// Those that runs of undo beside others' links find.
-    package static let ofSharing: [PlantedObjectBug] = [.undoForgetsOthersLinks]
+    package static let ofSharing: [PlantedObjectBug] = [
+        .undoForgetsOthersLinks, .undoForgetsOthersOrder,
+    ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,

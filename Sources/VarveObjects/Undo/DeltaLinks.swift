@@ -25,7 +25,7 @@ struct DeltaLinks {
                 links.insert(Link(owner: item.id, slot: value.slot, target: target))
             }
             for list in item.lists {
-                let members = list.members.map { side == .before ? $0.before : $0.after } ?? []
+                let members = list.sides(side)?.wanted ?? []
                 // On the other side of these stand those that it had before.
                 for member in members + list.wanted(side).added {
                     links.insert(Link(owner: item.id, slot: list.slot, target: member))
@@ -58,7 +58,8 @@ extension ManagedObjectContext {
             else { return conflict(value.slot) }
         }
         if has(.undoForgetsOthersLinks) { return nil }
-        if let slot = slotOfStrangers(object, links) { return conflict(slot) }
+        let list = item.lists.first { isRearranged($0, item, side) }
+        if let slot = list?.slot ?? slotOfStrangers(object, links) { return conflict(slot) }
         return isNamedByStrangers(object, links) ? conflict(nil) : nil
     }
 

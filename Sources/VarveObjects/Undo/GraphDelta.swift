@@ -44,10 +44,31 @@ struct GraphDelta {
         let added: [ObjectID]
         /// All members, where the list has an order or its object came or went; else nil.
         let members: (before: [ObjectID], after: [ObjectID])?
+        /// Others changed the order since: it stays.
+        var leavesOrder = false
+
+        /// All members, as the way to a side leaves them and wants them.
+        func sides(_ side: DeltaSide) -> (left: [ObjectID], wanted: [ObjectID])? {
+            members.map { side == .after ? ($0.before, $0.after) : ($0.after, $0.before) }
+        }
 
         /// What is to become a member on the way to a side, and what is to be none.
         func wanted(_ side: DeltaSide) -> (added: [ObjectID], removed: [ObjectID]) {
             side == .after ? (added, removed) : (removed, added)
+        }
+
+        /// The same for a list that has another order now.
+        /// - Parameter present: its members; those who came by others' hands stand where they put
+        ///   them.
+        func leavingOrder(_ side: DeltaSide, _ present: Set<ObjectID>) -> Self {
+            let isAfter = side == .after
+            return Self(
+                slot: slot,
+                removed: isAfter ? removed : removed.filter { !present.contains($0) },
+                added: isAfter ? added.filter { !present.contains($0) } : added,
+                members: members,
+                leavesOrder: true
+            )
         }
 
         /// The same without some members.
@@ -58,7 +79,8 @@ struct GraphDelta {
                 added: added.filter { !isOut($0) },
                 members: members.map { sides in
                     (sides.before.filter { !isOut($0) }, sides.after.filter { !isOut($0) })
-                }
+                },
+                leavesOrder: leavesOrder
             )
         }
     }

@@ -190,8 +190,10 @@ extension ManagedObjectContext {
             }
             slots.append((value.slot, wanted))
         }
-        if slots.isEmpty, item.lists.isEmpty { return }
-        plan.changing.append(DeltaPlan.Step(item: item, slots: slots, lists: item.lists))
+        let isOurs = overwrites || plan.journal != nil
+        let lists = isOurs ? item.lists : decideLists(item, &plan)
+        if slots.isEmpty, lists.isEmpty { return }
+        plan.changing.append(DeltaPlan.Step(item: item, slots: slots, lists: lists))
     }
 
     // MARK: Doing
@@ -436,62 +438,5 @@ extension ManagedObjectContext {
                 submit(.unlink(model, id, slot: slot, member), object)
             }
         }
-    }
-
-    // MARK: Lists
-
-    private func setLists(_ step: DeltaPlan.Step, _ side: DeltaSide) {
-        for list in step.lists { set(list, of: step.item, to: side) }
-    }
-
-    private func set(_ list: GraphDelta.List, of item: GraphDelta.Item, to side: DeltaSide) {
-        if has(.undoForgetsLists) { return }
-        let (model, id, slot) = (item.model, item.id, list.slot)
-        guard let far = targetModel(model, slot),
-            let relationship = model.properties[slot].relationship
-        else { return }
-        let object = object(id, model)
-        do throws(StoreError) {
-            var (added, removed) = list.wanted(side)
-            let members = list.members.map { side == .after ? $0.after : $0.before }
-            if item.existed != item.exists, let members {
-                // It comes back with these, whatever its edits made of it.
-                let wanted = Set(members)
-                removed = try self.members(of: object, slot: slot).filter { !wanted.contains($0) }
-                added = members
-            }
-            for member in removed where try isMember(member, of: object, slot: slot) {
-                submit(.unlink(model, id, slot: slot, member), object)
-            }
-            for member in added where isThere(member, far) {
-                if try isMember(member, of: object, slot: slot) { continue }
-                submit(.link(model, id, slot: slot, member, .end), object)
-            }
-            guard relationship.isOrdered, let members else { return }
-            let now = try self.members(of: object, slot: slot)
-            let wanted = Self.merged(now, into: members)
-            if wanted != now { submit(.arrange(model, id, slot: slot, wanted), object) }
-        } catch {
-            note(error, object)
-        }
-    }
-
-    /// The members of now in an order that some of them had; what others added stays behind the one
-    /// that it came after.
-    static func merged(_ now: [ObjectID], into order: [ObjectID]) -> [ObjectID] {
-        let (present, known) = (Set(now), Set(order))
-        var strangers: [ObjectID: [ObjectID]] = [:]
-        var first: [ObjectID] = []
-        var last: ObjectID?
-        for id in now {
-            if known.contains(id) {
-                last = id
-            } else if let last {
-                strangers[last, default: []].append(id)
-            } else {
-                first.append(id)
-            }
-        }
-        return first + order.filter(present.contains).flatMap { [$0] + (strangers[$0] ?? []) }
     }
 }

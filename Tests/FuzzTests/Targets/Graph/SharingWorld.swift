@@ -14,6 +14,16 @@ final class SharingWorld: UndoWorld {
         let target: ManagedObjectID
     }
 
+    private struct Order {
+        let relation: String
+        let owner: ManagedObjectID
+        var members: [ManagedObjectID]
+    }
+
+    /// The orders that others gave to lists.
+    private var orders: [Order] = []
+    /// Lists whose order is not looked at: that others' one stays is checked by itself.
+    private var rearranged: Set<[String]> = []
     /// What others linked.
     private var links: [Link] = []
     /// How often was saved, and how often before each step was made, by its place.
@@ -24,11 +34,15 @@ final class SharingWorld: UndoWorld {
         guard number % 6 == 0 else {
             try super.step(number)
             // What was taken away here, and perhaps given back, is no link of others any more.
-            links = try links.filter(holds)
+            try forgetOwn()
             return
         }
         var random = SeededRandom(seed: number)
-        if random.next() % 3 == 0 { try reach(&random) } else { try link(&random) }
+        switch random.next() % 4 {
+        case 0: try reach(&random)
+        case 1: try rearrange(&random)
+        default: try link(&random)
+        }
     }
 
     /// What others linked is not looked at: that it stays is checked by itself.
@@ -42,6 +56,9 @@ final class SharingWorld: UndoWorld {
             for (name, members) in object.lists {
                 let known = members.filter { !foreign.contains($0) }
                 object.lists[name] = known.isEmpty ? nil : known
+                if !known.isEmpty, rearranged.contains([id.uri, name]) {
+                    object.lists[name] = known.sorted { $0.uri < $1.uri }
+                }
             }
             shown.objects[id] = object
         }
@@ -55,11 +72,25 @@ final class SharingWorld: UndoWorld {
 
     override func madeStep() { savesBefore[place] = saves }
 
-    override func beginUndo() throws { links = try links.filter(holds) }
+    override func beginUndo() throws { try forgetOwn() }
+
+    private func forgetOwn() throws {
+        links = try links.filter(holds)
+        orders = try orders.filter(holds)
+        // Who comes back is put where the step had him.
+        for index in orders.indices {
+            let present = try members(orders[index]) ?? []
+            orders[index].members.removeAll { !present.contains($0) }
+        }
+    }
 
     override func checkOthers(_ what: String) throws {
         // Edits that were never saved are made once more, over all that is there now.
-        if what == "a redo", savesBefore[place] == saves { links = try links.filter(holds) }
+        if what == "a redo", savesBefore[place] == saves { try forgetOwn() }
+        orders = try orders.filter { try context.existingObject(with: $0.owner) != nil }
+        for order in orders where !(try holds(order)) {
+            throw Violation("\(what) changed the order that others gave to \(order.relation)")
+        }
         for link in links where !(try holds(link)) {
             throw Violation("\(what) took what others linked as \(link.relation)")
         }
@@ -73,7 +104,59 @@ final class SharingWorld: UndoWorld {
         return access.lists[link.relation]?(owner).ids().contains(link.target) ?? false
     }
 
+    /// Nil: its owner is gone.
+    private func members(_ order: Order) throws -> [ManagedObjectID]? {
+        guard let owner = try context.existingObject(with: order.owner) else { return nil }
+        return access.lists[order.relation]?(owner).ids()
+    }
+
+    private func holds(_ order: Order) throws -> Bool {
+        guard let now = try members(order) else { return true }
+        return now.filter(order.members.contains) == order.members.filter(now.contains)
+    }
+
     // MARK: Steps
+
+    /// A step takes a member out of a list, another context gives the list another order.
+    private func rearrange(_ random: inout SeededRandom) throws {
+        let ordered = relations.filter { $0.isMany && $0.isOrdered }
+        guard let relation = ordered.randomElement(using: &random) else { return }
+        let all: [any ManagedObject] =
+            relation.owner == "A" ? try context.fetch(Alpha.all) : try context.fetch(Beta.all)
+        let long = all.filter { access.lists[relation.name]?($0).count() ?? 0 > 2 }
+        guard let mine = long.randomElement(using: &random),
+            let own = access.lists[relation.name]?(mine),
+            let member = own.objects().randomElement(using: &random)
+        else { return }
+        note("\(name(mine)).\(relation.name) - \(name(member))")
+        context.withUndoGroup { own.remove(member) }
+        states.removeSubrange((place + 1)...)
+        states.append(try shown())
+        place += 1
+        madeStep()
+        try save()
+        let other = container.newContext()
+        guard place > 0, let owner = try other.existingObject(with: mine.objectID),
+            let list = access.lists[relation.name]?(owner)
+        else { return }
+        list.replaceAll(list.objects().shuffled(using: &random))
+        note("another one: \(name(owner)).\(relation.name) = \(list.objects().map(name))")
+        let order = Order(relation: relation.name, owner: owner.objectID, members: list.ids())
+        try other.save()
+        rearranged.insert([owner.objectID.uri, relation.name])
+        for index in states.indices { sort(&states[index], owner.objectID, relation.name) }
+        sort(&self.stored, owner.objectID, relation.name)
+        context.advance()
+        orders.removeAll { $0.owner == owner.objectID && $0.relation == relation.name }
+        // Own edits of the order stand.
+        if try holds(order) { orders.append(order) }
+        try expect(states[place], "after a merge")
+        if random.next() % 2 == 0 { try undo(1) }
+    }
+
+    private func sort(_ shown: inout ShownGraph, _ id: ManagedObjectID, _ name: String) {
+        shown.objects[id]?.lists[name]?.sort { $0.uri < $1.uri }
+    }
 
     /// Another context makes an object and links it to one of those that are stored.
     private func link(_ random: inout SeededRandom) throws {
