@@ -63,12 +63,12 @@ import VarveTesting
 
     /// Others change what unsaved deletions reach.
     @Test("What others put in the reach of a deletion") func whatOthersPutInReach() {
-        run(ReachWorld.self, "VARVE_REACH_SEEDS", usually: 300)
+        run(ReachWorld.self, "VARVE_REACH_SEEDS", usually: 200)
     }
 
     /// Others link things to what can be undone.
     @Test("An undo leaves what others linked") func anUndoLeavesWhatOthersLinked() {
-        run(SharingWorld.self, "VARVE_SHARING_SEEDS", usually: 300)
+        run(SharingWorld.self, "VARVE_SHARING_SEEDS", usually: 150)
     }
 
     /// Relationships with counts.

@@ -233,7 +233,7 @@ extension ManagedObjectContext {
         self.journal = journal
         replay()
         // What others deleted as well, and came back here as new, is deleted by the journal again.
-        endEdits(ofDoomed: delta.items.filter { $0.existed != $0.exists }.map(\.id))
+        endEdits(ofDoomed: delta.items.filter { !$0.isThere(plan.side) }.map(\.id))
         for step in plan.returning + plan.changing { setAttributes(step, delta) }
         for item in plan.leaving {
             guard let object = registered(item.id) else { continue }
