@@ -52,7 +52,7 @@ import Testing
         #expect(context.insertedObjects.isEmpty)
         #expect(context.deletedObjects.count == 2)
         try context.save(mergePolicy: Self.policies[kind])
-        #expect(!context.hasChanges && new.context == nil)
+        #expect(!context.hasChanges && new.isDeleted && !new.hasChanges && !branch.hasChanges)
         #expect(try container.newContext().count(Node.all) == 0)
         try expectSound(container.newContext())
     }
@@ -157,6 +157,116 @@ import Testing
         #expect(branch.name == "edited" && new.score == 7 && new.parent === branch)
         try context.save()
         #expect(try container.newContext().count(Node.all) == 5)
+    }
+
+    /// What the newest commit has out of reach by the time of the save is saved as it was edited;
+    /// so is what hangs on a deletion that a policy gives up.
+    @Test(arguments: 0..<5) func aSaveDecidesOnTheNewestCommit(_ kind: Int) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        branch.name = "edited"
+        let new = child(of: branch, context)
+        var checks = 0
+        new.onValidate = { checks += 1 }
+        context.delete(root)
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(branch.isDeleted && new.isDeleted)
+        let other = container.newContext()
+        let isGivenUp = kind == 2 || kind == 4
+        if isGivenUp {
+            try other.object(with: root.id).name = "theirs"
+            try other.save()
+        } else if kind > 0 {
+            try move(branch, below: nil, container)
+        } else {
+            try move(try #require(root as Node?), below: nil, container)
+        }
+        try context.save(mergePolicy: Self.policies[kind])
+        #expect(checks == 1 && !context.hasChanges && !branch.hasChanges && !new.hasChanges)
+        let fresh = container.newContext()
+        let stored = try fresh.fetch(Node.all).map(\.name).sorted()
+        switch kind {
+        case 0: #expect(stored.isEmpty)
+        case 1, 3: #expect(stored == ["edited", "new"])
+        default: #expect(stored == ["edited", "new", "theirs"])
+        }
+        if kind > 0 {
+            #expect(!branch.isDeleted && !new.isDeleted && new.parent === branch)
+            #expect(branch.name == "edited")
+        }
+        try expectSound(fresh)
+        try expectSound(context)
+    }
+
+    /// A deletion that was not saved is not done again over what others did meanwhile.
+    @Test func aRedoOfAnUnsavedDeletionLeavesWhatOthersLinkedTo() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        branch.parent = root
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup { context.delete(root) }
+        #expect(try context.undo().isEmpty)
+        #expect(try context.redo().isEmpty)
+        #expect(root.isDeleted && branch.isDeleted)
+        #expect(try context.undo().isEmpty)
+        let other = container.newContext()
+        let theirs = Node(in: other)
+        theirs.name = "theirs"
+        theirs.parent = try other.object(with: root.id)
+        try other.save()
+        context.advance()
+        let skipped = try context.redo()
+        #expect(skipped.map(\.object) == [root.objectID])
+        #expect(!root.isDeleted && branch.isDeleted)
+        try context.save()
+        #expect(try storedNames(container).sorted() == ["root", "theirs"])
+        try expectSound(container.newContext())
+    }
+
+    /// What a branch of the context deletes stays deleted when what hides it is taken back.
+    @Test func aHiddenObjectThatABranchDeletesStaysDeleted() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        let leaf = try nodes("leaf", in: context)[0]
+        leaf.parent = branch
+        try context.save()
+        let sheet = try context.branch()
+        sheet.delete(try sheet.object(with: leaf.id))
+        context.delete(root)
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(leaf.isDeleted)
+        #expect(try sheet.mergeIntoParent().isEmpty)
+        try move(branch, below: nil, container)
+        context.advance()
+        #expect(!branch.isDeleted && leaf.isDeleted)
+        try context.save()
+        #expect(try storedNames(container) == ["branch"])
+    }
+
+    /// A new object that comes back below what another deletion hides comes back with it.
+    @Test func aNewObjectComesBackOutOfSight() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, branch) = try rootAndBranch(container, context)
+        context.undoLimit = 10
+        let new = context.withUndoGroup("child") { child(of: branch, context) }
+        context.withUndoGroup("root") { context.delete(root) }
+        context.withUndoGroup("new") { context.delete(new) }
+        try move(branch, below: root, container)
+        context.advance()
+        #expect(try context.undo().isEmpty)
+        #expect(context.readFailures.isEmpty)
+        #expect(try context.undo().isEmpty)
+        #expect(!new.isDeleted && new.score == 7 && new.parent === branch)
+        #expect(context.readFailures.isEmpty)
+        try context.save()
+        #expect(try storedNames(container).sorted() == ["branch", "new", "root"])
     }
 
     /// New objects that the newest commit puts in the reach of a deletion replace nobody.

@@ -49,7 +49,8 @@ public final class ManagedObjectContext: Observable {
     /// The lists without inverse to which an object was added.
     var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = [] { didSet { tellUnsaved() } }
-    /// Objects that the cascade of a new object deleted. It leaves the journal, they stay deleted.
+    /// Objects that the cascade of a new object deleted. When that one ends, each of them is
+    /// deleted for itself.
     var reachedByNew: [(by: ObjectID, model: EntityModel, id: ObjectID)] = []
     /// Objects that this context deleted and, meanwhile, others too.
     @safe @exclusivity(unchecked) var alsoDeleted: [ObjectID: EntityModel] = [:]
@@ -57,7 +58,7 @@ public final class ManagedObjectContext: Observable {
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// The same, in order, and some that are none any more.
     var deletions: [ObjectID] = []
-    /// How many of them have no edits any more, or keep them until they are saved.
+    /// How many of them have lost their edits, or came by a replay and keep them.
     var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
@@ -421,6 +422,7 @@ public final class ManagedObjectContext: Observable {
     }
 
     /// New objects, by ID.
+    /// One that others' commit put in the reach of a deletion is none, and not in the other lists.
     public var insertedObjects: [any ManagedObject] {
         changedObjects { $0.isInserted && !isPhantom($0) }
     }

@@ -8,7 +8,8 @@
 //   its relationships until edits are processed.
 // - What a deletion of this context reaches when it is processed loses its edits then. What only a
 //   later commit of others put in its reach keeps them unseen: it is there again with them when
-//   they, or an undo, take it out of reach. A save ends them.
+//   they, or an undo, take it out of reach. A save deletes it, unless the newest commit has it out
+//   of reach by then.
 
 import VarveBase
 import VarveRecords
@@ -332,10 +333,15 @@ extension ManagedObjectContext: GraphState {
     /// intents were taken out.
     func replay() {
         let watched = watchedRelationships()
+        let hidden = watchedDeletions()
         // Observers are told on the way. One that rolls back, resets or saves ends what was laid by
         // then, and what is left of the journal is laid again.
         while !layJournal() {}
         announce(watched)
+        for object in hidden where !object.storage.isDeleted {
+            object.storage.observation?.announce(object, nil, isBefore: true)
+            object.storage.observation?.announce(object, nil, isBefore: false)
+        }
         forgetIfNothingIsLeft()
     }
 
@@ -415,6 +421,14 @@ extension ManagedObjectContext: GraphState {
             }
         }
         return watched
+    }
+
+    /// Deleted objects that somebody observes: laid again, the journal may not reach them.
+    private func watchedDeletions() -> [any ManagedObject] {
+        guard core.observes, !doomed.isEmpty else { return [] }
+        return doomed.keys.sorted().compactMap { id in
+            changed[id].flatMap { $0.storage.observation == nil ? nil : $0 }
+        }
     }
 
     private func shownTargets(_ object: any ManagedObject, _ slot: Int) -> [ObjectID] {

@@ -12,15 +12,16 @@ struct ChangeSet {
     var inserted: [any ManagedObject] = []
     var updated: [any ManagedObject] = []
     var deleted: [any ManagedObject] = []
-    /// New objects that others' commit put in the reach of a deletion. They are shown as deleted,
-    /// and end with the save.
-    var phantoms: [any ManagedObject] = []
+    /// Those of `inserted` that others' commit put in the reach of a deletion. They are shown as
+    /// deleted; the newest commit decides.
+    var phantoms: Set<ObjectID> = []
+    /// What checks say against them, should they be saved after all.
+    var phantomFailures: [ObjectID: [StoreError.Detail]] = [:]
     /// Whether lists changed, or something was wanted that could not be had.
     var hasOtherEdits = false
 
     var isEmpty: Bool {
-        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && phantoms.isEmpty
-            && !hasOtherEdits
+        inserted.isEmpty && updated.isEmpty && deleted.isEmpty && !hasOtherEdits
     }
 
     var onlyInserts: Bool { updated.isEmpty && deleted.isEmpty }
@@ -94,7 +95,8 @@ extension ManagedObjectContext {
         for id in changed.keys.sorted() {
             guard let object = changed[id] else { continue }
             if isPhantom(object), !has(.phantomsAreDeleted) {
-                changes.phantoms.append(object)
+                changes.inserted.append(object)
+                changes.phantoms.insert(id)
             } else if object.storage.state.contains(.deleted) {
                 changes.deleted.append(object)
             } else if object.isInserted {
@@ -107,9 +109,10 @@ extension ManagedObjectContext {
         return changes
     }
 
-    /// Whether an object is new and shown as deleted.
+    /// Whether an object is new, and others' commit put it in the reach of a deletion: those that
+    /// this context itself deletes end at once.
     func isPhantom(_ object: any ManagedObject) -> Bool {
-        object.isInserted && object.storage.state.contains(.deleted)
+        object.isInserted && isDoomed(object.storage.object)
     }
 
     /// Throws if an implicit read failed.

@@ -88,7 +88,8 @@ extension ManagedObjectContext {
             }
             // A hook may have taken an object out of a cascade's reach.
             for object in marked where doomed[object.storage.object] == nil { unmark(object) }
-            endEditsOfDoomed()
+            // A replay in the middle does not know what was deleted just now.
+            endEditsOfDoomed(marked.map { $0.storage.object })
         }
     }
 
@@ -135,9 +136,10 @@ extension ManagedObjectContext {
         return found
     }
 
-    /// An edit ends with its object: of what was deleted since this was asked last.
-    func endEditsOfDoomed() {
-        let new = Array(deletions.dropFirst(deletionsEnded))
+    /// Ends the edits of objects that this context deletes: of some, and of what is in `deletions`
+    /// since the last call or replay.
+    private func endEditsOfDoomed(_ marked: [ObjectID]) {
+        let new = marked + deletions.dropFirst(deletionsEnded)
         deletionsEnded = deletions.count
         endEdits(ofDoomed: new)
     }
@@ -158,6 +160,7 @@ extension ManagedObjectContext {
         }
         if phantoms.isEmpty { return }
         let reached = deletions(by: phantoms)
+        reachedByNew.removeAll { phantoms.contains($0.by) }
         journal.forget(phantoms, schema)
         for intent in reached { journal.append(intent) }
         for id in phantoms {
@@ -188,15 +191,6 @@ extension ManagedObjectContext {
             else { return nil }
             return .delete(model, id)
         }
-    }
-
-    /// What is to be saved: the journal as if new objects that are doomed had never been made.
-    func intentsToSave(without phantoms: [any ManagedObject]) -> [Intent] {
-        if phantoms.isEmpty { return journal.intents }
-        let ids = Set(phantoms.map { $0.storage.object })
-        var saved = journal
-        saved.forget(ids, schema)
-        return saved.intents + deletions(by: ids)
     }
 
     /// A new object was never there.

@@ -23,7 +23,6 @@ extension ManagedObjectContext {
         era += 1
         let lists = shownLists()
         var written = endEdits(of: changes, plan)
-        var phantoms = changes.phantoms
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
         changed =
@@ -36,7 +35,6 @@ extension ManagedObjectContext {
         refusals = []
         relied = [:]
         lastPlaces = [:]
-        for object in phantoms { invalidate(object) }
         let own = Set(objects.map { $0.storage.object })
         // Rows that are gone still have their large values there.
         leaving = snapshot
@@ -60,8 +58,6 @@ extension ManagedObjectContext {
             failure = error
             forgetRows(of: &written)
         }
-        tellEnd(of: phantoms)
-        phantoms = []
         for object in objects { object.didSave() }
         objects = []
         if let leaving { keepLargeValues(ofGone: own, leaving) }
@@ -71,14 +67,6 @@ extension ManagedObjectContext {
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
         announceOthers(lists)
-    }
-
-    /// New objects that were shown as deleted are in no context any more.
-    private func tellEnd(of phantoms: [any ManagedObject]) {
-        for object in phantoms {
-            object.storage.observation?.announce(object, nil, isBefore: true)
-            object.storage.observation?.announce(object, nil, isBefore: false)
-        }
     }
 
     /// The large values of those whose row is gone stay readable.
@@ -146,7 +134,7 @@ extension ManagedObjectContext {
     private func endEdits(of changes: ChangeSet, _ plan: SavePlan) -> [any ManagedObject] {
         var written: [any ManagedObject] = []
         for object in changes.inserted {
-            object.storage.state.subtract([.inserted, .returned])
+            object.storage.state.subtract([.inserted, .returned, .deleted])
             if isEnded(object, plan) || plan.rulings.replaced[object.storage.object] != nil {
                 // Its values stay readable; its row never was.
                 object.storage.state.insert([.gone, .ended])
@@ -166,7 +154,7 @@ extension ManagedObjectContext {
             written.append(object)
         }
         for object in changes.deleted {
-            object.storage.state.remove(.deleted)
+            object.storage.state.subtract([.deleted, .updated])
             if has(.editsOutliveTheirDelete), object.storage.edits != nil {
                 object.storage.state.insert([.gone, .updated])
             } else if plan.graph == nil || isEnded(object, plan) {

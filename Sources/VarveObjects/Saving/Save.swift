@@ -64,7 +64,7 @@ extension ManagedObjectContext {
         phase = .writing
         timer?.counts(changes)
         // 4. validate: `deny` and the app's own checks; all failures in one error.
-        try validate(changes)
+        try validate(&changes)
         timer?.waits()
         var plan: SavePlan?
         let commit: CommitNumber?

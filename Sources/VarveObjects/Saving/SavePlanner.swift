@@ -53,8 +53,12 @@ struct SavePlanner {
             if try settleConflicts(graph) { continue }
             if try findDuplicates(graph) { continue }
             try checkLost(graph)
-            try context.check(try graph.denials(of: graph.doomed))
+            // What is new was in no commit: its rules forbid nothing.
+            try context.check(
+                try graph.denials(of: graph.doomed.filter { !graph.isUnsaved($0.id) })
+            )
             try context.checkCounts(graph)
+            try context.checkPhantoms(changes, graph)
             return SavePlan(graph: graph, rulings: rulings)
         }
     }
@@ -125,7 +129,7 @@ struct SavePlanner {
         for object in changes.updated where rulings.whole.contains(object.storage.object) {
             try makeWhole(object, graph)
         }
-        for intent in context.intentsToSave(without: changes.phantoms) {
+        for intent in context.journal.intents {
             if let ruled = rulings.ruled(intent) { try graph.apply(ruled) }
         }
         return graph
@@ -188,7 +192,8 @@ struct SavePlanner {
             try judge(object, isDeletion: false, graph, &details)
         }
         for object in changes.deleted {
-            try judge(object, isDeletion: true, graph, &details)
+            let isDeletion = try !graph.isOutOfReach(object)
+            try judge(object, isDeletion: isDeletion, graph, &details)
         }
         if case .error = policy.kind {
             for (model, id) in graph.rowsInReach { try judge(id, model, graph, &details) }
@@ -367,6 +372,18 @@ extension StoreError {
 }
 
 extension TransactionGraph {
+    /// Whether an edited object that is shown as deleted is to be saved as edited: the newest
+    /// commit has it out of reach, or a policy gave the deletion up.
+    func isOutOfReach(_ object: any ManagedObject) throws(StoreError) -> Bool {
+        let (model, id) = (object.storage.model, object.storage.object)
+        guard let edits = object.storage.edits, !isDoomed(id), try row(id, model) != nil else {
+            return false
+        }
+        return edits.values.indices.contains { slot in
+            edits.values[slot] != nil && model.properties[slot].relationship == nil
+        }
+    }
+
     /// Stored rows that the save changes or deletes.
     var rowsInReach: [(model: EntityModel, id: ObjectID)] {
         doomed

@@ -22,12 +22,17 @@ struct SaveWriter {
             try insert(object)
         }
         var updated: Set<ObjectID> = []
-        for object in changes.updated {
+        for object in try changes.updated + outOfReach() {
             updated.insert(object.storage.object)
             try update(object)
         }
         try writeOthers(but: updated)
         for list in lists { try write(list) }
+    }
+
+    private func outOfReach() throws -> [any ManagedObject] {
+        guard let graph = plan.graph else { return [] }
+        return try changes.deleted.filter { try graph.isOutOfReach($0) }
     }
 
     // MARK: Rows

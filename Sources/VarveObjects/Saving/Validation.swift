@@ -67,11 +67,11 @@ extension ManagedObjectContext {
     ///     whose edits are half of it.
     ///   - isIncluded: which deletions are looked at.
     func validate(
-        _ changes: ChangeSet,
+        _ changes: inout ChangeSet,
         judgesCounts: Bool = true,
         deleting isIncluded: (ObjectID) -> Bool = { _ in true }
     ) throws(StoreError) {
-        let phantoms = Set(changes.phantoms.map { $0.storage.object })
+        let phantoms = changes.phantoms
         let denials = try denials(
             of: doomed.filter { isIncluded($0.key) && !phantoms.contains($0.key) }
                 .sorted { $0.key < $1.key }.map { ($0.value, $0.key) }
@@ -87,7 +87,11 @@ extension ManagedObjectContext {
             }
             report.check(model) { object.storage.edits?.values[$0] }
             object.validate(&report)
-            details += report.failures
+            if phantoms.contains(object.storage.object) {
+                changes.phantomFailures[object.storage.object] = report.failures
+            } else {
+                details += report.failures
+            }
         }
         if judgesCounts { details += try countFailures(changes) }
         details += deletionFailures(changes, deleting: isIncluded)
@@ -112,6 +116,13 @@ extension ManagedObjectContext {
     /// Throws when a rule forbids a deletion.
     func check(_ denials: [Denial]) throws(StoreError) {
         try throwFailures(details(of: denials))
+    }
+
+    /// Throws what checks say against new objects that are shown as deleted and are saved after
+    /// all: no code of the app runs under the writer lock.
+    func checkPhantoms(_ changes: ChangeSet, _ graph: TransactionGraph) throws(StoreError) {
+        let alive = changes.phantoms.filter { !graph.isDoomed($0) }.sorted()
+        try throwFailures(alive.flatMap { changes.phantomFailures[$0] ?? [] })
     }
 
     /// Throws when what a save would write has too few or too many objects in a relationship.

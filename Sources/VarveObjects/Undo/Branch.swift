@@ -98,7 +98,8 @@ extension ManagedObjectContext {
         // 3. validate: the edited objects, as a save would.
         let delta = state.recorder.wholeDelta(self)
         let deleted = Set(delta.items.filter { !$0.exists }.map(\.id))
-        try validate(edited(by: delta), judgesCounts: false) { deleted.contains($0) }
+        var edited = edited(by: delta)
+        try validate(&edited, judgesCounts: false) { deleted.contains($0) }
         // 4. decide: what meets edits of the parent.
         let overwrites = policy.kind == .branchWins || has(.branchForgetsOthers)
         let plan = parent.plan(delta, to: .after, overwrites: overwrites)

@@ -52,9 +52,12 @@ extension ManagedObjectContext {
             DeltaConflict(item: item, slot: nil, obstacle: .changed, changedSlot: slot)
         }
         let object = object(item.id, item.model)
+        // What a hidden object leads to may be hidden with it.
+        let isHidden = isHidden(item.id)
         for value in item.values {
-            guard let now = shownValue(of: object, value.slot),
-                now.isSame(as: value.on(side.other))
+            let slot = value.slot
+            let shown = isHidden ? self.value(of: object, slot: slot) : shownValue(of: object, slot)
+            guard let now = shown, now.isSame(as: value.on(side.other))
             else { return conflict(value.slot) }
         }
         if has(.undoForgetsOthersLinks) { return nil }
@@ -94,7 +97,29 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Whether a delta deletes a saved object that others changed or linked something to.
+    func takesFromOthers(_ delta: GraphDelta) -> Bool {
+        lazy var links = DeltaLinks(delta, .before)
+        return delta.items.contains { item in
+            item.existed && !item.exists && item.wasSaved && isThere(item.id, item.model)
+                && othersChange(of: item, .after, links) != nil
+        }
+    }
+
     // MARK: What deletions hide
+
+    /// Whether an object that is to go is only hidden, so that it would come back when the deletion
+    /// that hides it is taken back, or does not reach it any more.
+    func isOutOfSight(_ item: GraphDelta.Item, _ plan: DeltaPlan) -> Bool {
+        guard isHidden(item.id), let object = changed[item.id] else { return false }
+        if isPhantom(object) { return true }
+        // The journal of the step, or one that is there, deletes it.
+        return plan.isLaidByValues
+            && !journal.intents.contains { intent in
+                if case .delete(_, item.id) = intent { return true }
+                return false
+            }
+    }
 
     /// Whether a deletion that is not saved hides an object, which may have edits.
     func isHidden(_ id: ObjectID) -> Bool {

@@ -52,6 +52,9 @@ struct DeltaPlan {
 }
 
 extension DeltaPlan {
+    /// Whether relationships and deletions get their values one by one.
+    var isLaidByValues: Bool { journal == nil }
+
     /// Edits of attributes that ended with the deletion of an object, which is there again.
     fileprivate mutating func giveBackEdits(of item: GraphDelta.Item) {
         let slots = item.values.filter { !$0.wasStored && item.isAttribute($0.slot) }
@@ -82,17 +85,15 @@ extension ManagedObjectContext {
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
         )
         lazy var links = DeltaLinks(delta, side.other)
+        // A deletion that is done again over what others did is decided object by object.
+        if side == .after, plan.journal != nil, takesFromOthers(delta) { plan.journal = nil }
         for item in delta.items {
             let isThere = isThere(item.id, item.model)
             switch (item.isThere(side), isThere) {
-            case (false, false):
-                // It is out of sight, and must not come back when the deletion is taken back.
-                if let object = registered(item.id), isPhantom(object) {
-                    plan.leaving.append(item)
-                }
-            case (false, true):
+            case (false, false) where !isOutOfSight(item, plan): continue
+            case (false, _):
                 // What is not saved nobody else can have changed.
-                let isOurs = overwrites || plan.journal != nil
+                let isOurs = overwrites || plan.journal != nil || self.isUnsaved(item.id)
                 if let conflict = isOurs ? nil : othersChange(of: item, side, links) {
                     plan.conflicts.append(conflict)
                 } else {
@@ -377,10 +378,15 @@ extension ManagedObjectContext {
 
     private func remove(_ items: [GraphDelta.Item]) {
         if items.isEmpty { return }
-        // What is out of sight is deleted already.
-        let hidden = Set(items.map(\.id).filter { changed[$0].map(isPhantom) ?? false })
-        endEdits(ofDoomed: hidden.sorted())
-        let items = items.filter { !hidden.contains($0.id) }
+        // What is out of sight is deleted already, and stays so when it is out of reach.
+        let hidden = items.filter { isHidden($0.id) }
+        endEdits(ofDoomed: hidden.map(\.id).filter(isUnsaved))
+        for item in hidden where registered(item.id)?.storage.isOver == true {
+            guard let object = changed[item.id] else { continue }
+            submit(.delete(item.model, item.id), object)
+        }
+        let out = Set(hidden.map(\.id))
+        let items = items.filter { !out.contains($0.id) }
         hooksAreSilent += 1
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.

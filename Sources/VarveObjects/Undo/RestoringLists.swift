@@ -62,17 +62,15 @@ extension ManagedObjectContext {
             for member in removed where try isMember(member, of: object, slot: slot) {
                 submit(.unlink(model, id, slot: slot, member), object)
             }
-            for member in added where isThere(member, far) {
-                // Its other side may have brought it, behind all others.
-                if !list.leavesOrder, try isMember(member, of: object, slot: slot) { continue }
-                var place = LinkPlace.end
-                if list.leavesOrder, let members {
-                    let now = try self.members(of: object, slot: slot).filter { $0 != member }
-                    place = Self.place(of: member, among: now, as: members)
-                }
-                submit(.link(model, id, slot: slot, member, place), object)
+            if list.leavesOrder, let members {
+                try place(added.filter { isThere($0, far) }, in: object, slot, as: members)
+                return
             }
-            guard relationship.isOrdered, let members, !list.leavesOrder else { return }
+            for member in added where isThere(member, far) {
+                if try isMember(member, of: object, slot: slot) { continue }
+                submit(.link(model, id, slot: slot, member, .end), object)
+            }
+            guard relationship.isOrdered, let members else { return }
             let now = try self.members(of: object, slot: slot)
             let wanted = Self.merged(now, into: members)
             if wanted != now { submit(.arrange(model, id, slot: slot, wanted), object) }
@@ -81,18 +79,34 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Behind the nearest one that stood before it in `order` and is there.
-    private static func place(
-        of member: ObjectID,
-        among now: [ObjectID],
+    /// Puts members into a list, each behind the nearest one that stood before it in `order` and is
+    /// there. Their other sides may have brought them, behind all others.
+    /// - Complexity: O(n) for each.
+    private func place(
+        _ added: [ObjectID],
+        in object: any ManagedObject,
+        _ slot: Int,
         as order: [ObjectID]
-    ) -> LinkPlace {
-        let present = Set(now)
-        guard let index = order.firstIndex(of: member) else { return .end }
-        guard let before = order[..<index].last(where: present.contains),
-            let place = now.firstIndex(of: before)
-        else { return .between(nil, now.first) }
-        return .between(before, place + 1 < now.count ? now[place + 1] : nil)
+    ) throws(StoreError) {
+        let isAdded = Set(added)
+        var now = try members(of: object, slot: slot).filter { !isAdded.contains($0) }
+        var present = Set(now)
+        var before: ObjectID?
+        for member in order {
+            if isAdded.contains(member) {
+                let index = before.flatMap { now.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+                let place = LinkPlace.between(before, index < now.count ? now[index] : nil)
+                let (model, id) = (object.storage.model, object.storage.object)
+                submit(.link(model, id, slot: slot, member, place), object)
+                now.insert(member, at: index)
+                present.insert(member)
+            }
+            if present.contains(member) { before = member }
+        }
+        for member in added where !present.contains(member) {
+            let (model, id) = (object.storage.model, object.storage.object)
+            submit(.link(model, id, slot: slot, member, .end), object)
+        }
     }
 
     /// The members of now in an order that some of them had; what others added stays behind the one

@@ -160,7 +160,8 @@ extension ManagedObjectContext {
     /// - Returns: what was left because somebody else changed it since.
     /// - Throws: `StoreError`: `invalidRequest` inside a group or transaction, `reentrantSave`
     ///   while a save or a hook runs.
-    /// - Complexity: O(edits of the step), and O(n) for each list with an order among them.
+    /// - Complexity: O(edits of the step), O(n) for each list with an order among them, and for an
+    ///   object that goes O(n) for each of its lists and O(log n) for each relationship to it.
     @discardableResult
     public func undo() throws -> [SkippedEdit] {
         try checkUndo("undo")

@@ -22,7 +22,7 @@ struct GraphForecast {
 
     init(_ world: GraphWorld, _ editor: GraphEditor) {
         let newest = world.newest
-        let after = editor.saved(over: newest)
+        let after = editor.applied(to: newest)
         self.after = after
         isDenied = after.isDenied
         isDeniedHere = editor.shown.isDenied

@@ -91,33 +91,17 @@ final class GraphEditor {
         // New objects that are deleted were never there.
         let gone = Set(dead.filter(\.value.isNew).keys)
         if !gone.isEmpty {
-            edits = settled(without: gone)
+            // What their cascades reached is deleted for itself.
+            let reached = shown.objects.filter { _, object in
+                object.isDead && !object.isNew && object.killer.map(gone.contains) == true
+            }
+            edits = edits.compactMap { $0.without(gone) }
             hasHistory = true
+            edits += reached.keys.sorted().map { .delete($0) }
             barrier = edits.count
         }
         for id in dead.keys { attributes[id] = nil }
         simplify()
-    }
-
-    /// The edits as if some new objects had never been made.
-    private func settled(without gone: Set<Int>) -> [ModelEdit] {
-        // What their cascades reached is deleted for itself.
-        let reached = shown.objects.filter { _, object in
-            object.isDead && !object.isNew && object.killer.map(gone.contains) == true
-        }
-        return edits.compactMap { $0.without(gone) } + reached.keys.sorted().map { .delete($0) }
-    }
-
-    /// The edits over a state as a save writes them: what is shown as deleted has none.
-    func saved(over state: ModelState) -> ModelState {
-        let dead = shown.objects.filter(\.value.isDead)
-        let phantoms = Set(dead.filter(\.value.isNew).keys)
-        var state = state
-        for edit in phantoms.isEmpty ? edits : settled(without: phantoms) { state.apply(edit) }
-        for (id, given) in attributes where state.isAlive(id) && dead[id] == nil {
-            state.set(id, given.write)
-        }
-        return state
     }
 
     /// Edits that came to nothing are none.

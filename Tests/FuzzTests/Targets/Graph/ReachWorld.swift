@@ -8,8 +8,10 @@ import VarveTesting
 /// A world of cascades that others' commits widen and narrow.
 final class ReachWorld: GraphWorld {
     override class var pool: [ModelRelation] {
-        ["parent", "children", "tags", "book", "next", "owned", "part", "playlist", "loose"]
-            .compactMap { ModelRelation.named[$0] }
+        [
+            "parent", "children", "tags", "book", "next", "owned", "part", "playlist", "loose",
+            "guardian", "guarded", "patron", "stale",
+        ].compactMap { ModelRelation.named[$0] }
     }
 
     override func step(_ number: UInt64) throws {

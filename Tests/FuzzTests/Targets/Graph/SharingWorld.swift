@@ -76,6 +76,10 @@ final class SharingWorld: UndoWorld {
 
     private func forgetOwn() throws {
         links = try links.filter(holds)
+        try forgetOrders()
+    }
+
+    private func forgetOrders() throws {
         orders = try orders.filter(holds)
         // Who comes back is put where the step had him.
         for index in orders.indices {
@@ -85,8 +89,17 @@ final class SharingWorld: UndoWorld {
     }
 
     override func checkOthers(_ what: String) throws {
-        // Edits that were never saved are made once more, over all that is there now.
-        if what == "a redo", savesBefore[place] == saves { try forgetOwn() }
+        // Edits that were never saved are made once more, over all that is there now. No deletion
+        // among them takes what others linked something to.
+        if what == "a redo", savesBefore[place] == saves {
+            links = try links.filter { link in
+                let isWhole = try [link.owner, link.target].allSatisfy {
+                    try context.existingObject(with: $0) != nil
+                }
+                return try !isWhole || holds(link)
+            }
+            try forgetOrders()
+        }
         orders = try orders.filter { try context.existingObject(with: $0.owner) != nil }
         for order in orders where !(try holds(order)) {
             throw Violation("\(what) changed the order that others gave to \(order.relation)")
@@ -227,7 +240,7 @@ final class SharingWorld: UndoWorld {
             }
             try context.undo()
         }
-        try sameValues(try shown(), edited)
+        try same(try shown(), edited, but: branch.objectID)
         try resetSteps(try shown())
     }
 
@@ -240,9 +253,22 @@ final class SharingWorld: UndoWorld {
         }
     }
 
-    private func sameValues(_ now: ShownGraph, _ expected: ShownGraph) throws {
-        if now.objects.mapValues(\.values) != expected.objects.mapValues(\.values) {
-            throw Violation("reach: \(expected.difference(now))")
+    /// All but the parent that others gave to an object.
+    private func same(
+        _ now: ShownGraph,
+        _ expected: ShownGraph,
+        but branch: ManagedObjectID
+    ) throws {
+        func without(_ shown: ShownGraph) -> ShownGraph {
+            var shown = shown
+            shown.objects[branch]?.ones["parent"] = nil
+            for (id, object) in shown.objects {
+                let children = object.lists["children"]?.filter { $0 != branch } ?? []
+                shown.objects[id]?.lists["children"] = children.isEmpty ? nil : children
+            }
+            return shown
         }
+        let (expected, now) = (without(expected), without(now))
+        if now != expected { throw Violation("reach: \(expected.difference(now))") }
     }
 }
