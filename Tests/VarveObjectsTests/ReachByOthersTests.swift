@@ -227,6 +227,38 @@ import Testing
         try expectSound(container.newContext())
     }
 
+    /// Both deleted it: what an undo brought back as new goes again with the redo.
+    @Test(arguments: ["root", "branch"]) func aRedoOfWhatBothDeletedLeavesNothing(
+        _ others: String
+    ) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("root", "branch", "leaf", "keep", in: context)
+        let (root, branch, leaf, keep) = (all[0], all[1], all[2], all[3])
+        branch.parent = root
+        leaf.parent = branch
+        try context.save()
+        context.undoLimit = 10
+        context.withUndoGroup {
+            keep.picks.append(branch)
+            keep.loose = leaf
+            leaf.next = keep
+        }
+        context.withUndoGroup { context.delete(root) }
+        let other = container.newContext()
+        other.delete(try other.object(with: others == "root" ? root.id : branch.id))
+        try other.save()
+        context.advance()
+        _ = try context.undo()
+        _ = try context.redo()
+        try expectSound(context)
+        try context.save()
+        #expect(try storedNames(container) == ["keep"])
+        try expectSound(container.newContext())
+        let stored = try #require(try container.newContext().fetch(Node.all).first)
+        #expect(stored.picks.isEmpty && stored.loose == nil && stored.previous == nil)
+    }
+
     /// What a branch of the context deletes stays deleted when what hides it is taken back.
     @Test func aHiddenObjectThatABranchDeletesStaysDeleted() throws {
         let container = try graph()

@@ -97,11 +97,13 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Whether a delta deletes a saved object that others changed or linked something to.
+    /// Whether a delta deletes a saved object that others changed or linked something to. One that
+    /// others deleted as well, and an undo brought back, is new and nobody else's.
     func takesFromOthers(_ delta: GraphDelta) -> Bool {
         lazy var links = DeltaLinks(delta, .before)
         return delta.items.contains { item in
             item.existed && !item.exists && item.wasSaved && isThere(item.id, item.model)
+                && changed[item.id]?.isInserted != true
                 && othersChange(of: item, .after, links) != nil
         }
     }

@@ -237,14 +237,26 @@ extension ManagedObjectContext {
         endEdits(ofDoomed: delta.items.filter { !$0.isThere(plan.side) }.map(\.id))
         for step in plan.returning + plan.changing { setAttributes(step, delta) }
         for item in plan.leaving {
-            guard let object = registered(item.id) else { continue }
-            if object.isInserted {
-                endNew(item.id)
-            } else if !object.storage.isOver {
-                remove([item])
-            }
+            guard let object = registered(item.id), !object.isInserted, !object.storage.isOver
+            else { continue }
+            remove([item])
         }
+        endNew(plan.leaving)
         forgetIfNothingIsLeft()
+    }
+
+    /// Ends new objects that a journal knows nothing of. One that others deleted, and an undo
+    /// brought back, may be in it: what leads to it leads nowhere again, and nobody misses it.
+    private func endNew(_ items: [GraphDelta.Item]) {
+        let ended = items.filter { registered($0.id)?.isInserted == true }
+        let returned = ended.filter {
+            registered($0.id)?.storage.state.contains(.returned) == true
+        }
+        if !returned.isEmpty { journal.forget(Set(ended.map(\.id)), schema) }
+        for item in ended { endNew(item.id) }
+        if returned.isEmpty { return }
+        for item in returned { alsoDeleted[item.id] = item.model }
+        replay()
     }
 
     /// Whether an object is deleted, and that is not saved.
