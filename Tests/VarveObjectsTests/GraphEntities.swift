@@ -83,10 +83,15 @@ final class Node: ManagedObject {
     var onDidSave: (() -> Void)?
     var onPrepareForDeletion: (() -> Void)?
     var onValidate: (() -> Void)?
+    /// What `validate` says against the name.
+    var complaint: String?
     func willSave() { onWillSave?() }
     func didSave() { onDidSave?() }
     func prepareForDeletion() { onPrepareForDeletion?() }
-    func validate(_ report: inout ValidationReport) { onValidate?() }
+    func validate(_ report: inout ValidationReport) {
+        onValidate?()
+        if let complaint { report.fail("name", complaint) }
+    }
 }
 @available(*, unavailable, message: "pass the id or a snapshot")
 extension Node: Sendable {}

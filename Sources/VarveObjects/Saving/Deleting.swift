@@ -139,9 +139,10 @@ extension ManagedObjectContext {
     /// Ends the edits of objects that this context deletes: of some, and of what is in `deletions`
     /// since the last call or replay.
     private func endEditsOfDoomed(_ marked: [ObjectID]) {
-        let new = marked + deletions.dropFirst(deletionsEnded)
+        let new = deletions.dropFirst(deletionsEnded)
+        let known = Set(new)
         deletionsEnded = deletions.count
-        endEdits(ofDoomed: new)
+        endEdits(ofDoomed: new + marked.filter { !known.contains($0) })
     }
 
     /// Drops the edits of deleted objects. New objects were never there: what led to them leads

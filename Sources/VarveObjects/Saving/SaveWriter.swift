@@ -22,9 +22,12 @@ struct SaveWriter {
             try insert(object)
         }
         var updated: Set<ObjectID> = []
-        for object in try changes.updated + outOfReach() {
-            updated.insert(object.storage.object)
-            try update(object)
+        // One after the other: a copy of both would keep each object once more.
+        for objects in [changes.updated, try outOfReach()] {
+            for object in objects {
+                updated.insert(object.storage.object)
+                try update(object)
+            }
         }
         try writeOthers(but: updated)
         for list in lists { try write(list) }

@@ -26,7 +26,7 @@ struct DeltaLinks {
             }
             for list in item.lists {
                 let members = list.sides(side)?.wanted ?? []
-                // On the other side of these stand those that it had before.
+                // A list without an order names only those that came and went.
                 for member in members + list.wanted(side).added {
                     links.insert(Link(owner: item.id, slot: list.slot, target: member))
                 }
