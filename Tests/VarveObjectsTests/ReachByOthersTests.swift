@@ -227,17 +227,31 @@ import Testing
         let container = try graph()
         let context = container.newContext(observes: true)
         let (root, branch) = try rootAndBranch(container, context)
+        let leaf = try nodes("leaf", in: context)[0]
+        leaf.parent = branch
+        try context.save()
         context.undoLimit = 10
-        let new = context.withUndoGroup { child(of: branch, context) }
+        let new = context.withUndoGroup { () -> Node in
+            let new = Node(in: context)
+            new.parent = leaf
+            return new
+        }
         context.withUndoGroup { context.delete(root) }
         try move(branch, below: root, container)
         context.advance()
         #expect(new.isDeleted)
-        let told = Mutex(0)
+        #expect(branch.children.isEmpty)
+        let states = Mutex(0)
+        let lists = Mutex(0)
         withObservationTracking {
             _ = new.isDeleted
         } onChange: {
-            told.withLock { $0 += 1 }
+            states.withLock { $0 += 1 }
+        }
+        withObservationTracking {
+            _ = branch.children.count
+        } onChange: {
+            lists.withLock { $0 += 1 }
         }
         if byUndo {
             try context.undo()
@@ -245,7 +259,8 @@ import Testing
             try move(branch, below: nil, container)
             context.advance()
         }
-        #expect(!new.isDeleted && told.withLock { $0 } == 1)
+        #expect(!new.isDeleted && branch.children.count == 1)
+        #expect(states.withLock { $0 } == 1 && lists.withLock { $0 } == 1)
     }
 
     /// The deletion reached it when it was made and ended its edit; others took it out; the undo
