@@ -87,6 +87,29 @@ import Testing
         try expectSound(container.newContext())
     }
 
+    /// Others rearranged the list of an object: it is not the undo's to take away.
+    @Test func anUndoLeavesAnObjectWhoseListOthersRearranged() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let members = try nodes("a", "b", in: context)
+        context.undoLimit = 10
+        let owner = context.withUndoGroup { () -> Node in
+            let owner = Node(in: context)
+            owner.name = "owner"
+            for node in members { owner.playlist.append(node) }
+            return owner
+        }
+        try context.save()
+        let other = container.newContext()
+        let theirs = try other.same([owner] + members)
+        theirs[0].playlist.replaceAll(with: [theirs[2], theirs[1]])
+        try other.save()
+        context.advance()
+        let skipped = try context.undo()
+        #expect(skipped.map(\.object) == [owner.objectID])
+        #expect(!owner.isDeleted && owner.playlist.names == ["b", "a"])
+    }
+
     /// An order that the step made, and others changed since, is told.
     @Test func anUndoTellsOfAnOrderThatOthersChanged() throws {
         let container = try graph()
