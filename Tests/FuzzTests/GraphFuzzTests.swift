@@ -24,13 +24,19 @@ import VarveTesting
     }
 
     /// Runs of one world, as many as a variable says, from VARVE_GRAPH_FIRST on.
-    private func run(_ world: any FuzzedWorld.Type, _ variable: String, usually runs: UInt64) {
+    private func run(
+        _ world: any FuzzedWorld.Type,
+        _ variable: String,
+        usually runs: UInt64,
+        observes isWatched: Bool = false
+    ) {
         let variables = ProcessInfo.processInfo.environment
         let count = variables[variable].flatMap(UInt64.init) ?? runs
         let first = variables["VARVE_GRAPH_FIRST"].flatMap(UInt64.init) ?? 1
         var findings = 0
         for seed in first..<(first + count) {
-            let (options, observes) = settings(seed)
+            var (options, observes) = settings(seed)
+            if isWatched { (options.everyContextObserves, observes) = (true, true) }
             do {
                 try GraphFuzz.run(
                     world,
@@ -59,6 +65,11 @@ import VarveTesting
     /// Half as many runs of two contexts and branches in wrong orders.
     @Test("Any order leaves a sound graph") func anyOrderLeavesASoundGraph() {
         run(TangleWorld.self, "VARVE_TANGLE_SEEDS", usually: 250)
+    }
+
+    /// Observers act in the middle of it.
+    @Test("Observers that act leave a sound graph") func observersThatActLeaveASoundGraph() {
+        run(MeddlingWorld.self, "VARVE_MEDDLING_SEEDS", usually: 150, observes: true)
     }
 
     /// Others change what unsaved deletions reach.
@@ -198,6 +209,8 @@ import VarveTesting
                 ReachWorld.self
             } else if PlantedObjectBug.ofSharing.contains(bug) {
                 SharingWorld.self
+            } else if PlantedObjectBug.ofMeddling.contains(bug) {
+                MeddlingWorld.self
             } else if PlantedObjectBug.ofModelling.contains(bug) {
                 ModellingWorld.self
             } else if PlantedObjectBug.ofValues.contains(bug) {
@@ -206,7 +219,10 @@ import VarveTesting
                 GraphWorld.self
             }
         for seed in UInt64(1)...500 {
-            let (options, observes) = settings(seed, [bug])
+            var (options, observes) = settings(seed, [bug])
+            if world is MeddlingWorld.Type {
+                (options.everyContextObserves, observes) = (true, true)
+            }
             let found = GraphFuzz.finding(
                 world,
                 seed: seed,

@@ -105,6 +105,34 @@ extension ManagedObjectContext {
         return found
     }
 
+    /// Keeps the bytes of the blobs that a row has: others may have deleted it, and a save that
+    /// writes it anew names them once more. A small one lies in a page, which goes with its row.
+    func keepBlobs(of object: any ManagedObject, at commit: RecordSnapshot) throws(StoreError) {
+        guard let row = object.storage.row else { return }
+        for property in object.storage.model.properties {
+            guard property.attribute?.type == .blob, let column = property.column else { continue }
+            let value = try container.translating { () throws(RecordError) in
+                try row.value(column)
+            }
+            guard case .blob(let reference) = value else { continue }
+            try keepBlob(reference, at: commit)
+        }
+    }
+
+    private func keepBlob(
+        _ reference: BlobReference,
+        at commit: RecordSnapshot
+    ) throws(StoreError) {
+        if pendingBlobs[reference] != nil { return }
+        do throws(EngineError) {
+            guard let pending = try commit.storage.adopt(reference) else { return }
+            let source = BlobSource(keeper: .pending(pending), container: container)
+            pendingBlobs[reference] = Blob(reference: reference, source: source)
+        } catch {
+            throw StoreError.translating(error, .init(store: container.place))
+        }
+    }
+
     /// Keeps a blob's bytes until the save that names it; false: it cannot be had, and the next
     /// save says so.
     func keepPending(_ blob: Blob, for object: any ManagedObject, _ slot: Int) -> Bool {

@@ -49,6 +49,8 @@ public final class ManagedObjectContext: Observable {
     /// The lists without inverse to which an object was added.
     var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = [] { didSet { tellUnsaved() } }
+    /// Objects that a cascade deleted, and the one from which it came to them.
+    var reachedBy: [ObjectID: ObjectID] = [:]
     /// Objects that the cascade of a new object deleted. When that one ends, each of them is
     /// deleted for itself.
     var reachedByNew: [(by: ObjectID, model: EntityModel, id: ObjectID)] = []
@@ -58,6 +60,8 @@ public final class ManagedObjectContext: Observable {
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// The same, in order, and some that are none any more.
     var deletions: [ObjectID] = []
+    /// Those of a journal that is laid again.
+    var doomedBefore: Set<ObjectID> = []
     /// How many of them have lost their edits, or came by a replay and keep them.
     var deletionsEnded = 0
     /// Where objects with edits stood in others' lists before others deleted them.
@@ -69,6 +73,11 @@ public final class ManagedObjectContext: Observable {
     /// Grows whenever all edits end, given up or saved: an edit under way, whose observer did that,
     /// sees it.
     var withdrawals = 0
+    /// Grows with each run of the evaluator and whenever edits end: one under way, whose observer
+    /// did that, sees it.
+    var graphVersion = 0
+    /// The version that the evaluator under way began with.
+    var laidVersion = 0
     /// Observers that are being told, one inside another. They see edits, merges and saves half
     /// done: an index need not agree with a list then.
     var observersTold = 0

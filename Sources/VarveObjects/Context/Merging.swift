@@ -75,19 +75,27 @@ extension ManagedObjectContext {
             if commit != older.number { break }
             touched = self.touched(by: changes, newer, except: own)
         }
+        endWhatWentWithOthersDeletions()
         forgetWhatOthersDeletedToo()
         // It may have moved the context, too.
         guard let now = snapshot, newer.number > now.number else { return }
         // 2. Rows that have other values.
         var stale: [EntityID: [ObjectID]] = [:]
-        for (object, entity, isDeletion) in touched where !isDeletion && !object.isFault {
-            stale[entity, default: []].append(object.storage.object)
+        var returned: [any ManagedObject] = []
+        for (object, entity, isDeletion) in touched where !isDeletion {
+            if !object.isFault {
+                stale[entity, default: []].append(object.storage.object)
+            } else if object.storage.state.contains(.gone) {
+                returned.append(object)
+            }
         }
         let watched = watchedLists(changes)
         snapshot = newer
+        graphVersion += 1
         behindReads += 1
         forgetWhatCameBack(newer)
         adoptReturned(newer)
+        for object in returned { comeBack(object) }
         for (entity, ids) in stale.sorted(by: { $0.key < $1.key }) {
             // An observer may have moved it further meanwhile.
             if let now = snapshot { replaceRows(entity, ids, from: now, older) }
@@ -97,6 +105,21 @@ extension ManagedObjectContext {
         deriveEdited()
         behindReads -= 1
         announceChanged(watched)
+    }
+
+    /// New objects in the reach of what both sides deleted: they are shown as deleted, and what
+    /// they belong to does not come back.
+    private func endWhatWentWithOthersDeletions() {
+        if alsoDeleted.isEmpty || doomed.isEmpty { return }
+        var ended: Set<ObjectID> = []
+        // A cascade comes to an owner before it comes to what it owns.
+        for id in deletions {
+            guard let object = changed[id], isPhantom(object), let owner = reachedBy[id],
+                alsoDeleted[owner] != nil || ended.contains(owner)
+            else { continue }
+            ended.insert(id)
+        }
+        if !ended.isEmpty { endEdits(ofDoomed: ended.sorted()) }
     }
 
     /// What both sides deleted was edited for nothing. If others bring it back, it is theirs.
@@ -217,6 +240,12 @@ extension ManagedObjectContext {
         }
         keepPlaces(of: object)
         keepLargeValues(of: object, older)
+        // A policy may bring it back.
+        if object.storage.state.contains(.updated) {
+            do throws(StoreError) { try keepBlobs(of: object, at: older) } catch {
+                note(error, object)
+            }
+        }
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
@@ -234,6 +263,18 @@ extension ManagedObjectContext {
             changed[object.storage.object] = nil
         }
         object.storage.state.insert(.gone)
+    }
+
+    /// Others brought it back, and it had no row: it ended as a new one, or could not be read. What
+    /// it showed till now are no edits.
+    private func comeBack(_ object: any ManagedObject) {
+        let place = commit
+        object.storage.observation?.announce(object, nil, isBefore: true)
+        defer { object.storage.observation?.announce(object, nil, isBefore: false) }
+        // Its observer may have moved the context, and then that has decided.
+        guard commit == place else { return }
+        object.storage.edits = nil
+        object.storage.state.subtract([.gone, .ended])
     }
 
     private func replaceRows(

@@ -166,6 +166,7 @@ extension ManagedObjectContext {
         }
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
         if object.storage.state.contains(.invalid) { return }
+        if isInterrupted, object.storage.model.properties[slot].relationship != nil { return }
         recordValue(of: object, slot)
         if unchanged {
             guard let edits = object.storage.edits, edits.values[slot] != nil else { return }

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
             guard let owner = registered(key.owner) else { continue }
             owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
         }
-        withdrawals += 1
+        (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
         // What these edited meanwhile goes too. Its observers are told when it has gone.
         let known = Set(told.map { $0.storage.object })
@@ -142,6 +142,7 @@ extension ManagedObjectContext {
         object.storage.edits = nil
         object.storage.state.remove(.updated)
         if !object.storage.state.contains(.deleted) { changed[id] = nil }
+        graphVersion += 1
         if !journal.isEmpty {
             // What became of others through them goes, too.
             journal.removeAll { $0.mentions(id) }

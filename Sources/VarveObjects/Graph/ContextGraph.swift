@@ -139,6 +139,7 @@ extension ManagedObjectContext: GraphState {
         _ target: ObjectID?
     ) throws(StoreError) {
         let object = object(id, model)
+        if isInterrupted { return }
         if model.properties[slot].relationship?.inverseSlot == nil {
             if let old = try reference(id, model, slot) {
                 let key = LooseKey(owner: model.record.id, slot: slot, target: old)
@@ -164,6 +165,7 @@ extension ManagedObjectContext: GraphState {
             object.storage.observation?.announce(object, [slot], isBefore: true)
             if object.storage.state.contains(.invalid) { return }
         }
+        if isInterrupted { return }
         recordList(id, model, slot)
         let known = toManyEdits[key]
         let edit = known ?? ToManyEdit(owner: id, model: model, slot: slot)
@@ -177,6 +179,7 @@ extension ManagedObjectContext: GraphState {
     }
 
     func noteListed(_ member: ObjectID, by owner: ObjectID, _ slot: Int) {
+        if isInterrupted { return }
         looseLists[member, default: []].insert(ToManyKey(owner: owner, slot: slot))
     }
 
@@ -184,13 +187,16 @@ extension ManagedObjectContext: GraphState {
         let object = object(id, model)
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
-        if doomed[id] == nil { recordDeletion(object) }
+        if isInterrupted { return }
+        if doomed[id] == nil, !doomedBefore.contains(id) { recordDeletion(object) }
         if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
-        if let other, changed[other]?.isInserted == true {
-            reachedByNew.append((other, model, id))
+        if let other {
+            reachedBy[id] = other
+            if changed[other]?.isInserted == true { reachedByNew.append((other, model, id)) }
         }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
+        if isInterrupted { return }
         object.storage.state.insert(.deleted)
         noteChanged(object, id)
         object.storage.observation?.announce(object, nil, isBefore: false)
@@ -228,15 +234,18 @@ extension ManagedObjectContext: GraphState {
         if observersTold > 0, undoSteps?.recorder.isPaused == true { era += 1 }
         if !lostTargets.isEmpty { forgetLost(intent) }
         journal.append(intent, isFirst: isAsStored(intent, object))
-        let before = withdrawals
         var failure: StoreError?
         editsUnderWay += 1
-        do throws(StoreError) { try apply(intent) } catch { failure = error }
+        let isWhole = withoutInterruption {
+            do throws(StoreError) { try apply(intent) } catch { failure = error }
+        }
         editsUnderWay -= 1
         defer { announceStates() }
-        guard withdrawals == before || has(.editsOutliveARollback) else {
-            // An observer rolled back, reset or saved in the middle: nothing of it stays an edit.
-            replay()
+        guard isWhole else {
+            // What was done of it by then may rest on what is no more. After a rollback, a reset or
+            // a save nothing of it stays an edit.
+            layAgain()
+            noteLiveEdit()
             return
         }
         if let failure {
@@ -252,6 +261,27 @@ extension ManagedObjectContext: GraphState {
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
+    }
+
+    /// Runs the evaluator. False: an observer edited relationships, moved the context or ended
+    /// edits in the middle. From then on the evaluator changes nothing, and the journal has to be
+    /// laid.
+    private func withoutInterruption(_ body: () -> Void) -> Bool {
+        graphVersion += 1
+        let (version, outer) = (graphVersion, laidVersion)
+        laidVersion = version
+        defer { laidVersion = outer }
+        let before = withdrawals
+        body()
+        if has(.observersAreNotNoticed) { return withdrawals == before }
+        return graphVersion == version || has(.editsOutliveARollback)
+    }
+
+    /// Whether what the evaluator has read may be no more.
+    var isInterrupted: Bool { laidVersion != graphVersion && !ignoresObservers }
+
+    private var ignoresObservers: Bool {
+        has(.editsOutliveARollback) || has(.observersAreNotNoticed)
     }
 
     /// Whether the to-one relationship that is set has no edit yet.
@@ -327,16 +357,31 @@ extension ManagedObjectContext: GraphState {
         deletions = []
         deletionsEnded = 0
         reachedByNew = []
+        reachedBy = [:]
+    }
+
+    /// Lays the journal again as a part of the edit under way, which is recorded.
+    func layAgain() {
+        recordAllEdits()
+        replay(isRecorded: true)
     }
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
     /// intents were taken out.
-    func replay() {
+    /// - Parameter isRecorded: whether what it changes is a part of the edit under way.
+    func replay(isRecorded: Bool = false) {
         let watched = watchedRelationships()
         let hidden = watchedDeletions()
-        // Observers are told on the way. One that rolls back, resets or saves ends what was laid by
-        // then, and what is left of the journal is laid again.
-        while !layJournal() {}
+        // Their deletion was recorded when it was made.
+        let outer = doomedBefore
+        if isRecorded { doomedBefore.formUnion(doomed.keys) }
+        defer { doomedBefore = outer }
+        // Observers are told on the way. What they edit, end or move counts, and the journal is
+        // laid again. One that never comes to an end is left to the next edit.
+        var rounds = 0
+        if !isRecorded { replays += 1 }
+        while !layJournal(isLast: rounds == 16) { rounds += 1 }
+        if !isRecorded { replays -= 1 }
         announce(watched)
         for object in hidden where !object.storage.isDeleted {
             object.storage.observation?.announce(object, nil, isBefore: true)
@@ -345,8 +390,8 @@ extension ManagedObjectContext: GraphState {
         forgetIfNothingIsLeft()
     }
 
-    /// False: all edits ended meanwhile.
-    private func layJournal() -> Bool {
+    /// False: an observer edited, moved or ended something in the middle.
+    private func layJournal(isLast: Bool) -> Bool {
         for (id, object) in changed.sorted(by: { $0.key < $1.key }) {
             withdrawGraphEdits(of: object, id)
         }
@@ -358,15 +403,15 @@ extension ManagedObjectContext: GraphState {
         let before = withdrawals
         // An observer's edit that is none must not find that nothing is left.
         editsUnderWay += 1
-        replays += 1
-        defer {
-            editsUnderWay -= 1
-            replays -= 1
-        }
+        defer { editsUnderWay -= 1 }
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
-            do throws(StoreError) { try apply(intent) } catch { note(error, nil) }
-            if withdrawals != before, !has(.editsOutliveARollback) { return false }
+            let isWhole = withoutInterruption {
+                do throws(StoreError) { try apply(intent) } catch {
+                    if !isInterrupted { note(error, nil) }
+                }
+            }
+            if !isWhole, !isLast || withdrawals != before { return false }
         }
         if has(.replayEndsEdits) {
             for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
@@ -404,55 +449,6 @@ extension ManagedObjectContext: GraphState {
         }
         if edits.isEmpty { object.storage.edits = nil }
         object.storage.state.remove(.updated)
-    }
-
-    // MARK: Observation of a replay
-
-    private typealias Watched = (object: any ManagedObject, slot: Int, targets: [ObjectID])
-
-    private func watchedRelationships() -> [Watched] {
-        guard core.observes else { return [] }
-        var watched: [Watched] = []
-        for object in livingObjects
-        where object.storage.observation != nil && !object.storage.isDeleted {
-            for slot in object.storage.model.relationshipSlots {
-                let ids = shownTargets(object, slot)
-                watched.append((object, slot, ids))
-            }
-        }
-        return watched
-    }
-
-    /// Deleted objects that somebody observes: laid again, the journal may not reach them.
-    private func watchedDeletions() -> [any ManagedObject] {
-        guard core.observes, !doomed.isEmpty else { return [] }
-        return doomed.keys.sorted().compactMap { id in
-            changed[id].flatMap { $0.storage.observation == nil ? nil : $0 }
-        }
-    }
-
-    private func shownTargets(_ object: any ManagedObject, _ slot: Int) -> [ObjectID] {
-        if object.storage.model.properties[slot].relationship?.isToMany == true {
-            guard
-                object.isInserted
-                    || object.storage.related?.contains(where: { $0.slot == slot })
-                        == true
-                    || toManyEdits[ToManyKey(owner: object.storage.object, slot: slot)] != nil
-            else { return [] }
-            return (try? members(of: object, slot: slot)) ?? []
-        }
-        if let edited = object.storage.edits?.values[slot] {
-            return edited.object.map { [$0] } ?? []
-        }
-        let column = object.storage.model.columns[slot]
-        return ((try? object.storage.row?.reference(column)) ?? nil).map { [$0] } ?? []
-    }
-
-    private func announce(_ watched: [Watched]) {
-        for (object, slot, targets) in watched where shownTargets(object, slot) != targets {
-            object.storage.observation?.announce(object, [slot], isBefore: true)
-            object.storage.observation?.announce(object, [slot], isBefore: false)
-        }
     }
 }
 

@@ -197,6 +197,8 @@ extension GraphState {
         try doom(id, model, by: nil)
         var next = 0
         while next < doomed.count {
+            // Nothing is doomed any more, and a circle of cascades would have no end.
+            if isInterrupted { return }
             let (model, id) = doomed[next]
             next += 1
             if next > 1, has(.cascadeStopsAtTheFirstLevel) { continue }

@@ -67,6 +67,8 @@ protocol GraphState: AnyObject {
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int)
     /// Whether the journal itself deleted an object.
     func isDoomed(_ id: ObjectID) -> Bool
+    /// Whether an observer changed the graph in the middle: the evaluator changes nothing then.
+    var isInterrupted: Bool { get }
     /// Whether a test planted this bug (`PlantedObjectBug`).
     func has(_ bug: PlantedObjectBug) -> Bool
 }
@@ -138,6 +140,8 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case replayEndsEdits
     case undoForgetsOthersLinks
     case undoForgetsOthersOrder
+    case undoForgetsWhatWasReached
+    case observersAreNotNoticed
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -162,8 +166,10 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     package static let ofReach: [PlantedObjectBug] = [.phantomsAreDeleted, .replayEndsEdits]
     /// Those that runs of undo beside others' links find.
     package static let ofSharing: [PlantedObjectBug] = [
-        .undoForgetsOthersLinks, .undoForgetsOthersOrder,
+        .undoForgetsOthersLinks, .undoForgetsOthersOrder, .undoForgetsWhatWasReached,
     ]
+    /// Those that runs of observers that act find.
+    package static let ofMeddling: [PlantedObjectBug] = [.observersAreNotNoticed]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,

@@ -26,6 +26,8 @@ final class TransactionGraph: GraphState {
     /// What the save deletes, in the order in which it was found.
     private(set) var doomed: [(model: EntityModel, id: ObjectID)] = []
     private(set) var deletions: [ObjectID] = []
+    /// From which object a cascade came to another one.
+    private(set) var reachedBy: [ObjectID: ObjectID] = [:]
     private(set) var lists: [ToManyKey: ToManyEdit] = [:]
     /// Objects whose columns changed.
     private(set) var touched: [ObjectID: EntityModel] = [:]
@@ -51,6 +53,9 @@ final class TransactionGraph: GraphState {
     }
 
     func has(_ bug: PlantedObjectBug) -> Bool { container.has(bug) }
+
+    /// No code of an app runs under the writer lock.
+    var isInterrupted: Bool { false }
 
     /// An object that others deleted is there again.
     func revive(_ id: ObjectID, _ model: EntityModel) { added[id] = model }
@@ -247,6 +252,7 @@ final class TransactionGraph: GraphState {
         guard doomedSet.insert(id).inserted else { return }
         doomed.append((model, id))
         deletions.append(id)
+        reachedBy[id] = other
     }
 
     func noteLost(

@@ -59,6 +59,98 @@ struct CommitDelta {
         return delta
     }
 
+    /// What the deletion of an object did to it, and to those that it was linked with and that are
+    /// there still. Empty: it is there, or was not.
+    /// - Parameter reached: all that went with it.
+    /// - Complexity: O(log n) for each relationship and each object linked with it; of a list with
+    ///   an order, and of each list of the object, its members.
+    mutating func make(
+        ofDeletion id: ObjectID,
+        _ model: EntityModel,
+        with reached: Set<ObjectID>
+    ) throws(StoreError) -> GraphDelta {
+        guard try side(id, model, before) != nil, try side(id, model, after) == nil else {
+            return delta
+        }
+        try add(id, model, [])
+        if let object = context.registered(id), let item = delta.items.popLast() {
+            delta.items.append(item.of(object))
+            keepBlobs(of: object)
+        }
+        for (owner, far, slot) in try neighbours(id, model) where !reached.contains(owner) {
+            guard let relationship = far.properties[slot].relationship,
+                let new = try side(owner, far, after)
+            else { continue }
+            var values: [GraphDelta.Value] = []
+            var lists: [GraphDelta.List] = []
+            if !relationship.isToMany {
+                guard new[slot] == .null else { continue }
+                values = [GraphDelta.Value(slot: slot, before: .reference(id), after: .null)]
+            } else if relationship.isRecorded {
+                let was = try members(owner, far, relationship, before)
+                let now = Set(try members(owner, far, relationship, after))
+                let left = was.filter { now.contains($0) }
+                let all = was.filter { now.contains($0) || reached.contains($0) }
+                lists = [
+                    GraphDelta.List(
+                        slot: slot,
+                        removed: all.filter { !now.contains($0) },
+                        added: [],
+                        members: relationship.isOrdered ? (all, left) : nil
+                    )
+                ]
+            } else {
+                continue
+            }
+            delta.learn(
+                GraphDelta(items: [
+                    GraphDelta.Item(
+                        model: far,
+                        id: owner,
+                        existed: true,
+                        exists: true,
+                        wasSaved: true,
+                        object: nil,
+                        values: values,
+                        lists: lists
+                    )
+                ])
+            )
+        }
+        return delta
+    }
+
+    /// The properties that led to an object before.
+    private func neighbours(
+        _ id: ObjectID,
+        _ model: EntityModel
+    ) throws(StoreError) -> [(owner: ObjectID, far: EntityModel, slot: Int)] {
+        var found: [(owner: ObjectID, far: EntityModel, slot: Int)] = []
+        for slot in model.relationshipSlots {
+            guard let relationship = model.properties[slot].relationship,
+                let inverse = relationship.inverseSlot,
+                let far = schema.entity(relationship.target)
+            else { continue }
+            let others =
+                relationship.isToMany
+                ? try members(id, model, relationship, before)
+                : try side(id, model, before)?[slot].object.map { [$0] } ?? []
+            found += others.map { ($0, far, inverse) }
+        }
+        for owner in schema.entities {
+            for slot in owner.relationshipSlots {
+                guard let relationship = owner.properties[slot].relationship,
+                    relationship.inverseSlot == nil, relationship.target == model.record.id
+                else { continue }
+                let others = try translating { () throws(RecordError) in
+                    try before.owners(owner.record, relationship.record, of: id)
+                }
+                found += others.map { ($0, owner, slot) }
+            }
+        }
+        return found
+    }
+
     /// The lists in which changed link rows stand.
     private func lists(
         _ hidden: EntityID,
@@ -156,6 +248,13 @@ struct CommitDelta {
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [StoredValue]? {
         try context.columns(of: id, model, at: snapshot)
+    }
+
+    /// Those of its unsaved edits.
+    private mutating func keepBlobs(of object: any ManagedObject) {
+        for case .blob(let reference)? in object.storage.edits?.values ?? [] {
+            delta.blobs[reference] = context.blob(for: reference)
+        }
     }
 
     private mutating func keepBlob(_ value: StoredValue, _ snapshot: RecordSnapshot) {

@@ -67,7 +67,7 @@ extension ManagedObjectContext {
         if policy.kind == .error, !plan.conflicts.isEmpty {
             throw revertConflict(plan.conflicts, number)
         }
-        withUndoGroup(undoActionName) { lay(plan, of: delta) }
+        withUndoGroup(undoActionName) { _ = lay(plan, of: delta) }
         return plan.conflicts.map(skippedEdit)
     }
 
@@ -141,7 +141,7 @@ extension ManagedObjectContext {
             )
         }
         let plan = plan(delta, to: .before, overwrites: true)
-        withUndoGroup(undoActionName) { lay(plan, of: delta) }
+        withUndoGroup(undoActionName) { _ = lay(plan, of: delta) }
         return plan.conflicts.map(skippedEdit)
     }
 }

@@ -176,7 +176,7 @@ extension ManagedObjectContext {
                 if edit.isEmpty { toManyEdits[key] = nil }
             }
         }
-        for id in phantoms { endNew(id) }
+        endNew(phantoms.sorted())
         // What was lost may have been wanted by them, or for them; and a deletion leaves references
         // to what was in a commit where its rule says so.
         if !lostTargets.isEmpty || hasReturned { replay() }
@@ -194,12 +194,26 @@ extension ManagedObjectContext {
         }
     }
 
-    /// A new object was never there.
-    func endNew(_ id: ObjectID) {
+    /// New objects were never there.
+    func endNew(_ ids: [ObjectID]) {
+        let version = graphVersion
+        for id in ids { endNew(id) }
+        guard graphVersion != version, !has(.observersAreNotNoticed) else { return }
+        // An observer led something to one of them before it ended.
+        journal.forget(Set(ids), schema)
+        replay()
+    }
+
+    private func endNew(_ id: ObjectID) {
         guard let object = changed.removeValue(forKey: id) else { return }
         doomed[id] = nil
         forgetRefusals(of: id)
-        object.storage.observation?.announce(object, nil, isBefore: true)
+        if let observation = object.storage.observation {
+            observation.announce(object, nil, isBefore: true)
+            // Its observer may have edited it, or marked it as deleted.
+            (changed[id], doomed[id]) = (nil, nil)
+            deletesToProcess.removeAll { $0 == id }
+        }
         invalidate(object)
         object.storage.observation?.announce(object, nil, isBefore: false)
     }

@@ -45,7 +45,9 @@ struct DuplicateFinder {
     }
 
     private mutating func noteUpdates() throws {
-        for object in changes.updated {
+        // A deletion that does not reach its object any more leaves its edits.
+        let saved = try changes.deleted.filter { try graph?.isOutOfReach($0) == true }
+        for object in changes.updated + saved {
             let (model, id) = (object.storage.model, object.storage.object)
             guard model.replacesDuplicates, let edits = object.storage.edits,
                 !rulings.dropped.contains(id), graph?.isDoomed(id) != true

@@ -16,10 +16,13 @@ extension ManagedObjectContext {
     func finishSave(
         _ changes: inout ChangeSet,
         _ plan: SavePlan,
-        _ commit: CommitNumber?
+        _ commit: CommitNumber?,
+        _ reached: ReachedDeletions?
     ) throws(StoreError) {
         endStretches()
         endUndoStep("")
+        // What cannot be read now is not brought back by an undo.
+        if let reached, let newest = try? newestSnapshot() { try? learn(reached, newest) }
         era += 1
         let lists = shownLists()
         var written = endEdits(of: changes, plan)
@@ -30,7 +33,7 @@ extension ManagedObjectContext {
             ? changed.filter { $0.value.storage.state.contains([.gone, .updated]) } : [:]
         forgetJournal()
         // An edit under way, whose observer saves, is in the commit: nothing of it may stay.
-        withdrawals += 1
+        (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
         pendingBlobs = [:]
         refusals = []
         relied = [:]

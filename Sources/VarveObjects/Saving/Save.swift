@@ -67,6 +67,7 @@ extension ManagedObjectContext {
         try validate(&changes)
         timer?.waits()
         var plan: SavePlan?
+        var reached: ReachedDeletions?
         let commit: CommitNumber?
         do {
             // 5. beginWrite: the writer lock; a transaction on the newest commit.
@@ -77,6 +78,7 @@ extension ManagedObjectContext {
                 var planner = SavePlanner(self, mergePolicy, changes, transaction)
                 let decided = try planner.plan()
                 plan = decided
+                reached = try reachedDeletions(decided, changes)
                 // 7. write: rows and links change in the transaction.
                 let writer = SaveWriter(
                     context: self,
@@ -96,7 +98,7 @@ extension ManagedObjectContext {
         //    changed.
         let replaced = replacedIDs(changes, plan.rulings)
         phase = .settled
-        try finishSave(&changes, plan, commit)
+        try finishSave(&changes, plan, commit, reached)
         return SaveResult(commit: commit, replaced: replaced)
     }
 

@@ -113,6 +113,8 @@ struct SaveWriter {
     private func writeWhole(_ object: any ManagedObject, _ graph: TransactionGraph) throws {
         let (model, id) = (object.storage.model, object.storage.object)
         let isBack = rulings.revived.contains(id)
+        // Others may have given the row other blobs, or deleted it.
+        if let snapshot = context.snapshot { try context.keepBlobs(of: object, at: snapshot) }
         var values: [ColumnValue] = []
         for slot in model.properties.indices where model.properties[slot].column != nil {
             if model.properties[slot].relationship != nil {

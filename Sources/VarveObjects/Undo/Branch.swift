@@ -106,7 +106,7 @@ extension ManagedObjectContext {
         let conflicts = state.unplaced.filter { !delta.decides($0) } + plan.conflicts
         if policy.kind == .error, !conflicts.isEmpty { throw parent.conflict(conflicts, self) }
         // 5. lay: as one step of the parent.
-        parent.withUndoGroup(undoActionName) { parent.lay(plan, of: delta) }
+        parent.withUndoGroup(undoActionName) { _ = parent.lay(plan, of: delta) }
         // What the edits rest on must be so when they are saved.
         parent.relied.merge(relied) { known, _ in known }
         relied = [:]

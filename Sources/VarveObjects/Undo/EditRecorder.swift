@@ -260,7 +260,11 @@ final class EditRecorder {
         _ context: ManagedObjectContext,
         _ blobs: inout [BlobReference: Blob]
     ) -> GraphDelta.Item? {
-        // What has no edits any more may have been let go.
+        // What has no edits any more may have been let go, and others may have deleted it.
+        guard
+            entry.object != nil || context.registered(id) != nil
+                || context.isThere(id, entry.model)
+        else { return nil }
         let object = entry.object ?? context.object(id, entry.model)
         let exists = !object.storage.isOver
         guard entry.existed || exists else { return nil }

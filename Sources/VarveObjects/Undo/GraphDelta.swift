@@ -102,6 +102,26 @@ struct GraphDelta {
         let lists: [List]
 
         func isThere(_ side: DeltaSide) -> Bool { side == .before ? existed : exists }
+
+        /// The same as an instance that it was, with the edits that end with it.
+        func of(_ object: any ManagedObject) -> Self {
+            let edits = object.storage.edits?.values ?? []
+            return Self(
+                model: model,
+                id: id,
+                existed: existed,
+                exists: exists,
+                wasSaved: wasSaved,
+                object: object,
+                values: values.map { value in
+                    guard model.properties[value.slot].relationship == nil,
+                        edits.indices.contains(value.slot), let edited = edits[value.slot]
+                    else { return value }
+                    return Value(slot: value.slot, before: edited, after: value.after)
+                },
+                lists: lists
+            )
+        }
     }
 
     var items: [Item] = []

@@ -20,6 +20,7 @@ extension ManagedObjectContext {
     func recordValue(of object: any ManagedObject, _ slot: Int) {
         // What is only marked may still lose what others lose with it.
         guard isRecorded, doomed[object.storage.object] == nil,
+            !doomedBefore.contains(object.storage.object),
             object.storage.state.isDisjoint(with: [.ended, .invalid]),
             // What is derived follows the rest, and is no step of its own.
             !object.storage.model.isDerived(slot)
@@ -49,7 +50,7 @@ extension ManagedObjectContext {
     func recordList(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
         guard isRecorded, let relationship = model.properties[slot].relationship,
             relationship.isRecorded, recorders.contains(where: { $0.wantsList(id, slot) }),
-            doomed[id] == nil
+            doomed[id] == nil, !doomedBefore.contains(id)
         else { return }
         if relationship.isOrdered {
             guard let members = try? members(id, model, slot) else { return }

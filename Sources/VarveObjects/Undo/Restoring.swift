@@ -1,266 +1,104 @@
-// Laying a delta over what a context shows: objects come back, properties get their values, objects
-// go. Undo lays it backward, redo and branches forward.
+// Doing what was decided about a delta (`DeltaPlan`): objects come back, properties get their
+// values, objects go.
 //
 // Invariants
-// - What is to be done is decided before anything is done: one step must not look like somebody
-//   else's change to the next.
-// - A property that has neither the value that the delta left nor the one that it leads to was
-//   changed by somebody else. It is skipped and said, or overwritten, as the caller asks.
 // - All is done by ordinary edits: inverses, conflicts and observers work as they do for the app's.
+// - An observer that gives all edits up in the middle ends it: nothing of it is done behind that.
 
 import Synchronization
 import VarveBase
 import VarveRecords
 
-/// Why a part of a delta was not laid.
-enum DeltaObstacle {
-    /// The property has another value meanwhile.
-    case changed
-    /// The object is gone.
-    case gone
-    /// The relationship would lead to an object that is gone.
-    case targetGone
-}
-
-/// A part of a delta that meets what others did.
-struct DeltaConflict {
-    let item: GraphDelta.Item
-    /// Nil: the object as a whole.
-    let slot: Int?
-    let obstacle: DeltaObstacle
-    /// The property that others changed of an object that was to go.
-    var changedSlot: Int?
-}
-
-/// What laying a delta comes to.
-struct DeltaPlan {
-    struct Step {
-        let item: GraphDelta.Item
-        let slots: [(slot: Int, value: StoredValue)]
-        let lists: [GraphDelta.List]
-    }
-
-    let side: DeltaSide
-    var returning: [Step] = []
-    var changing: [Step] = []
-    fileprivate var leaving: [GraphDelta.Item] = []
-    var conflicts: [DeltaConflict] = []
-    /// What stands for all relationships and deletions.
-    fileprivate var journal: Journal?
-    /// Edits are taken back that are not saved: what others saved beneath them is shown.
-    fileprivate var uncovers = false
-}
-
-extension DeltaPlan {
-    /// Whether relationships and deletions get their values one by one.
-    var isLaidByValues: Bool { journal == nil }
-
-    /// Edits of attributes that ended with the deletion of an object, which is there again.
-    fileprivate mutating func giveBackEdits(of item: GraphDelta.Item) {
-        let slots = item.values.filter { !$0.wasStored && item.isAttribute($0.slot) }
-            .map { ($0.slot, $0.on(side)) }
-        if slots.isEmpty { return }
-        changing.append(Step(item: item, slots: slots, lists: []))
-    }
-}
-
-extension GraphDelta.Item {
-    fileprivate func isAttribute(_ slot: Int) -> Bool {
-        model.properties[slot].relationship == nil
-    }
-}
-
 extension ManagedObjectContext {
-    // MARK: Deciding
-
-    /// What has to be done to bring the objects of a delta to one of its sides.
-    /// - Parameter overwrites: whether what others changed gives way.
-    func plan(_ delta: GraphDelta, to side: DeltaSide, overwrites: Bool) -> DeltaPlan {
-        var plan = DeltaPlan(side: side)
-        // Unsaved edits of relationships are taken back as such, whatever others did.
-        let isUnsaved = delta.journals?.era == era
-        if isUnsaved, !has(.undoForgetsTheJournal) { plan.journal = delta.journals?.on(side) }
-        plan.uncovers = isUnsaved && side == .before
-        let isReturning = Set(
-            delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
-        )
-        lazy var links = DeltaLinks(delta, side.other)
-        // A deletion that is done again over what others did is decided object by object.
-        if side == .after, plan.journal != nil, takesFromOthers(delta) { plan.journal = nil }
-        for item in delta.items {
-            let isThere = isThere(item.id, item.model)
-            switch (item.isThere(side), isThere) {
-            case (false, false) where !isOutOfSight(item, plan): continue
-            case (false, _):
-                // What is not saved nobody else can have changed.
-                let isOurs = overwrites || plan.journal != nil || self.isUnsaved(item.id)
-                if let conflict = isOurs ? nil : othersChange(of: item, side, links) {
-                    plan.conflicts.append(conflict)
-                } else {
-                    plan.leaving.append(item)
-                }
-            case (true, false):
-                if !item.isThere(side.other) {
-                    decideReturning(item, &plan)
-                } else if plan.journal != nil, isHidden(item.id) {
-                    // Out of sight, its edits are taken back all the same.
-                    decideChanges(item, &plan, overwrites, isReturning)
-                } else {
-                    plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
-                }
-            case (true, true):
-                if item.isThere(side.other) {
-                    decideChanges(item, &plan, overwrites, isReturning)
-                } else if plan.uncovers, plan.journal != nil {
-                    // Somebody has brought it back, or out of reach, already: it is his. Edits that
-                    // ended with it are ours.
-                    plan.giveBackEdits(of: item)
-                }
-            }
-        }
-        if !overwrites { plan.leavePartnersOfOthers() }
-        return plan
-    }
-
-    private func decideReturning(_ item: GraphDelta.Item, _ plan: inout DeltaPlan) {
-        var values = item.values
-        if plan.uncovers, let object = registered(item.id), isPending(object) {
-            values.removeAll { $0.wasStored && item.isAttribute($0.slot) }
-        }
-        let slots = values.map { ($0.slot, $0.on(plan.side)) }
-        plan.returning.append(DeltaPlan.Step(item: item, slots: slots, lists: item.lists))
-    }
-
-    /// What others saved of a property, beneath the edit that is to be taken back.
-    private func uncovered(
-        _ value: GraphDelta.Value,
-        of object: any ManagedObject,
-        _ plan: DeltaPlan
-    ) -> StoredValue? {
-        guard plan.uncovers, value.wasStored, !object.isInserted, !has(.undoForgetsOthers),
-            let row = try? storedValue(of: object, slot: value.slot),
-            !row.isSame(as: value.before)
-        else { return nil }
-        return row
-    }
-
-    /// A value without references to what is not there.
-    func shownValue(of object: any ManagedObject, _ slot: Int) -> StoredValue? {
-        guard let value = value(of: object, slot: slot) else { return nil }
-        return leads(value, object.storage.model, slot) ? value : .null
-    }
-
-    private func decideChanges(
-        _ item: GraphDelta.Item,
-        _ plan: inout DeltaPlan,
-        _ overwrites: Bool,
-        _ isReturning: Set<ObjectID>
-    ) {
-        let object = object(item.id, item.model)
-        var slots: [(slot: Int, value: StoredValue)] = []
-        for value in item.values {
-            let isReference = item.model.properties[value.slot].relationship != nil
-            if isReference, plan.journal != nil { continue }
-            guard let now = shownValue(of: object, value.slot) else { continue }
-            let wanted = value.on(plan.side)
-            if !isReference, let theirs = uncovered(value, of: object, plan) {
-                slots.append((value.slot, theirs))
-                let conflict = DeltaConflict(item: item, slot: value.slot, obstacle: .changed)
-                plan.conflicts.append(conflict)
-                continue
-            }
-            if value.isHidden {
-                let raw = self.value(of: object, slot: value.slot)
-                if raw?.object != nil, now == .null { slots.append((value.slot, .null)) }
-                continue
-            }
-            if now.isSame(as: wanted) || value.dangles && wanted == .null { continue }
-            if !overwrites, !now.isSame(as: value.on(plan.side.other)) {
-                plan.conflicts.append(
-                    DeltaConflict(item: item, slot: value.slot, obstacle: .changed)
-                )
-                continue
-            }
-            if let target = wanted.object, !isReturning.contains(target),
-                let far = targetModel(item.model, value.slot), !isThere(target, far)
-            {
-                plan.conflicts.append(
-                    DeltaConflict(item: item, slot: value.slot, obstacle: .targetGone)
-                )
-                continue
-            }
-            slots.append((value.slot, wanted))
-        }
-        let isOurs = overwrites || plan.journal != nil
-        let lists = isOurs ? item.lists : decideLists(item, &plan)
-        if slots.isEmpty, lists.isEmpty { return }
-        plan.changing.append(DeltaPlan.Step(item: item, slots: slots, lists: lists))
-    }
-
-    // MARK: Doing
-
     /// Does what was decided, as one edit.
-    func lay(_ plan: DeltaPlan, of delta: GraphDelta) {
+    /// - Returns: what stays although it was to go: a deletion that is done again does not reach it
+    ///   any more.
+    @discardableResult
+    func lay(_ plan: DeltaPlan, of delta: GraphDelta) -> [DeltaConflict] {
         journal.settle()
+        let start = withdrawals
+        let steps = plan.returning + plan.changing
+        var stays: [GraphDelta.Item] = []
         asOneEdit {
             record(plan)
+            for item in plan.missed { miss(item) }
             if let journal = plan.journal {
                 lay(journal, plan, delta)
+                stays = plan.leaving.filter { registered($0.id)?.storage.isOver == false }
                 return
             }
             bringBack(plan.returning, delta)
-            for step in plan.changing { setAttributes(step, delta) }
-            for step in plan.returning + plan.changing { setReferences(step, plan.side) }
-            for step in plan.returning + plan.changing { setLists(step, plan.side) }
-            remove(plan.leaving)
+            each(plan.changing, since: start) { setAttributes($0, delta) }
+            each(steps, since: start) { setReferences($0, plan.side) }
+            each(steps, since: start) { setLists($0, plan.side) }
+            if withdrawals == start { remove(plan.leaving) }
         }
         noteLiveEdit()
+        return stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
+    }
+
+    /// An observer that gives all edits up in the middle ends the laying.
+    private func each<Part>(_ parts: [Part], since start: Int, _ body: (Part) -> Void) {
+        for part in parts where withdrawals == start { body(part) }
+    }
+
+    /// An object that others deleted, and this context does not delete any more: edits of it are
+    /// edits of what is gone, and who leads to it misses it.
+    private func miss(_ item: GraphDelta.Item) {
+        alsoDeleted[item.id] = nil
+        let object = instance(item.id, item.model, item.object)
+        for value in item.values where !value.wasStored && item.isAttribute(value.slot) {
+            hide(value.before, in: object, value.slot)
+        }
     }
 
     /// The journal is another one; attributes are not in it, nor is who is new.
     private func lay(_ journal: Journal, _ plan: DeltaPlan, _ delta: GraphDelta) {
+        var journal = journal
         for item in plan.leaving {
             guard let object = registered(item.id), object.isInserted, !object.storage.isOver
             else { continue }
             recordDeletion(object)
         }
-        for step in plan.returning {
+        let start = withdrawals
+        each(plan.returning, since: start) { step in
             if let object = registered(step.item.id), isPending(object) {
                 recordInsertion(object)
             } else {
                 makeAgain(step, delta)
             }
         }
+        if withdrawals != start { return }
         self.journal = journal
         replay()
+        if withdrawals != start { return }
         // What others deleted as well, and came back here as new, is deleted by the journal again.
         endEdits(ofDoomed: delta.items.filter { !$0.isThere(plan.side) }.map(\.id))
-        for step in plan.returning + plan.changing { setAttributes(step, delta) }
-        for item in plan.leaving {
-            guard let object = registered(item.id), !object.isInserted, !object.storage.isOver
-            else { continue }
-            remove([item])
-        }
-        endNew(plan.leaving)
+        each(plan.returning + plan.changing, since: start) { setAttributes($0, delta) }
+        // Observers of all that may have edited: the journal knows what ends here after all.
+        let isEdited = self.journal.intents.count != journal.intents.count
+        if withdrawals == start { endNew(plan.leaving, isEdited) }
         forgetIfNothingIsLeft()
     }
 
     /// Ends new objects that a journal knows nothing of. One that others deleted, and an undo
     /// brought back, may be in it: what leads to it leads nowhere again, and nobody misses it.
-    private func endNew(_ items: [GraphDelta.Item]) {
+    private func endNew(_ items: [GraphDelta.Item], _ isEdited: Bool) {
         let ended = items.filter { registered($0.id)?.isInserted == true }
         let returned = ended.filter {
             registered($0.id)?.storage.state.contains(.returned) == true
         }
-        if !returned.isEmpty { journal.forget(Set(ended.map(\.id)), schema) }
-        for item in ended { endNew(item.id) }
-        if returned.isEmpty { return }
+        let isKnown = isEdited || !returned.isEmpty
+        if isKnown { journal.forget(Set(ended.map(\.id)), schema) }
+        let start = withdrawals
+        endNew(ended.map(\.id))
+        if !isKnown || withdrawals != start { return }
         for item in returned { alsoDeleted[item.id] = item.model }
         replay()
     }
 
     /// Whether an object is deleted, and that is not saved.
-    private func isPending(_ object: any ManagedObject) -> Bool {
+    func isPending(_ object: any ManagedObject) -> Bool {
         !object.isInserted && object.storage.state.contains(.deleted)
     }
 
@@ -282,14 +120,17 @@ extension ManagedObjectContext {
             pending.insert(step.item.id)
             recordInsertion(object)
         }
+        let start = withdrawals
         if !pending.isEmpty { takeBackDeletions(pending) }
-        for step in steps {
+        each(steps, since: start) { step in
             guard pending.contains(step.item.id) else {
                 makeAgain(step, delta)
-                continue
+                return
             }
             setAttributes(step, delta)
         }
+        // Edits that led to what was gone have somewhere to lead to.
+        if !lostTargets.isEmpty, steps.count > pending.count, withdrawals == start { layAgain() }
     }
 
     /// Takes deletions out of the journal. Their objects are as their commit has them.
@@ -312,7 +153,9 @@ extension ManagedObjectContext {
         let object = instance(id, model, step.item.object)
         let wasSaved =
             step.item.wasSaved || !object.storage.state.isDisjoint(with: [.gone, .returned])
+        let start = withdrawals
         object.storage.observation?.announce(object, nil, isBefore: true)
+        if withdrawals != start { return }
         if let row = object.storage.row {
             object.storage.row = nil
             container.store.rowCache.unpin(row)
@@ -400,12 +243,13 @@ extension ManagedObjectContext {
         let out = Set(hidden.map(\.id))
         let items = items.filter { !out.contains($0.id) }
         hooksAreSilent += 1
+        let start = withdrawals
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.
-        for item in items where !has(.redoCascadesFurther) {
+        each(has(.redoCascadesFurther) ? [] : items, since: start) { item in
             if item.existed { leadAsAtLast(item) } else { detach(item) }
         }
-        for item in items { markDeleted(object(item.id, item.model)) }
+        each(items, since: start) { markDeleted(object($0.id, $0.model)) }
         processPendingDeletions()
         hooksAreSilent -= 1
     }

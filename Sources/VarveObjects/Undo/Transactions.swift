@@ -43,8 +43,15 @@ extension ManagedObjectContext {
         for id in marked { if let object = changed[id] { unmark(object) } }
         let deltas = recorder.take(self)
         recorder.isPaused = true
-        for delta in deltas.reversed() {
-            lay(plan(delta, to: .before, overwrites: true), of: delta)
+        let start = withdrawals
+        for delta in deltas.reversed() where withdrawals == start {
+            let plan = plan(
+                delta,
+                to: .before,
+                overwrites: true,
+                leavesOthersDeletions: true
+            )
+            lay(plan, of: delta)
         }
         announceStates()
     }

@@ -34,7 +34,7 @@ public struct SkippedEdit: Hashable, Sendable {
 final class UndoSteps {
     struct Step {
         let name: String
-        let deltas: [GraphDelta]
+        fileprivate(set) var deltas: [GraphDelta]
     }
 
     /// How many steps are kept.
@@ -55,6 +55,11 @@ final class UndoSteps {
 
     /// The steps to redo stand on what is no more.
     func noteEdit() { if !undone.isEmpty, !recorder.isPaused { undone = [] } }
+
+    /// Takes in what a deletion reached when it was saved.
+    func learn(_ delta: GraphDelta, at place: (step: Int, delta: Int)) {
+        done[place.step].deltas[place.delta].learn(delta)
+    }
 
     fileprivate func push(_ step: Step) {
         done.append(step)
@@ -168,7 +173,10 @@ extension ManagedObjectContext {
         endUndoStep("")
         guard let steps = undoSteps, let step = steps.done.popLast() else { return [] }
         defer { announceStates() }
+        let start = withdrawals
         let skipped = lay(step.deltas.reversed(), to: .before, steps)
+        // An observer gave all edits up, and with them all steps.
+        if withdrawals != start { return skipped }
         steps.undone.append(step)
         return skipped
     }
@@ -183,7 +191,9 @@ extension ManagedObjectContext {
         endUndoStep("")
         guard let steps = undoSteps, let step = steps.undone.popLast() else { return [] }
         defer { announceStates() }
+        let start = withdrawals
         let skipped = lay(step.deltas, to: .after, steps)
+        if withdrawals != start { return skipped }
         steps.push(step)
         return skipped
     }
@@ -203,10 +213,11 @@ extension ManagedObjectContext {
         steps.recorder.isPaused = true
         defer { steps.recorder.isPaused = false }
         var skipped: [SkippedEdit] = []
-        for delta in deltas {
+        let start = withdrawals
+        for delta in deltas where withdrawals == start {
             let plan = plan(delta, to: side, overwrites: false)
-            lay(plan, of: delta)
-            skipped += plan.conflicts.map(skippedEdit)
+            let stays = lay(plan, of: delta)
+            skipped += (plan.conflicts + stays).map(skippedEdit)
         }
         return skipped
     }

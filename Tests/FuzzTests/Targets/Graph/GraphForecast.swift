@@ -56,10 +56,9 @@ struct GraphForecast {
             !deletedHere.contains($0.id) && !deletedHere.contains($0.target)
         }
         for (id, _) in editor.attributes {
-            if newest.objects[id] == nil, after.objects[id]?.isNew != true,
-                shown.objects[id]?.isDead != true
-            {
-                homeless.insert(id)
+            if newest.objects[id] == nil, after.objects[id]?.isNew != true {
+                // What both deleted was edited for nothing.
+                if shown.objects[id]?.isDead != true { homeless.insert(id) }
             } else {
                 written.insert(id)
             }

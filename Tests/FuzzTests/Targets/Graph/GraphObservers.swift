@@ -9,21 +9,22 @@ import VarveTesting
 
 /// What runs, once, just before something that was looked at changes.
 final class GraphObserver {
-    private let body: () -> Void
+    /// Nil: its time is over. It keeps nothing any more.
+    private var body: (() -> Void)?
     private(set) var hasRun = false
-    /// Whether its time is over.
-    var isOff = false
 
     init(_ body: @escaping () -> Void) { self.body = body }
 
     /// Looks at what `read` reads.
     func watch(_ read: () -> Void) {
         withObservationTracking(read) { [self] in
-            if isOff || hasRun { return }
+            guard let body, !hasRun else { return }
             hasRun = true
             body()
         }
     }
+
+    func turnOff() { body = nil }
 }
 // A run is of one thread, and so are its observers.
 extension GraphObserver: @unchecked Sendable {}
@@ -94,7 +95,7 @@ extension GraphWorld {
             _ = access.lists[relation.name]?(end.object).count()
         }
         edit()
-        observer.isOff = true
+        observer.turnOff()
         if observer.hasRun {
             note("   rolled back in the middle")
             editor.forget()

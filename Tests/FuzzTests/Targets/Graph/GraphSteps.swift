@@ -362,6 +362,7 @@ extension GraphWorld {
         }
         editor.endedByBoth.formUnion(dead.keys)
         for id in dead.keys { editor.attributes[id] = nil }
+        endWithOwners(editor)
         if !editor.endedByBoth.isEmpty {
             editor.removeEdits { edit in
                 if case .delete(let id) = edit { return editor.endedByBoth.contains(id) }
@@ -372,6 +373,31 @@ extension GraphWorld {
         editor.commit = commit
         // What others brought back is there to be deleted once more.
         editor.endedByBoth = editor.endedByBoth.filter { newest.objects[$0] == nil }
+    }
+
+    /// A new object that is shown as deleted, because its owner is, goes with it.
+    private func endWithOwners(_ editor: GraphEditor) {
+        if editor.endedByBoth.isEmpty { return }
+        let new = editor.shown.objects.filter { $0.value.isDead && $0.value.isNew }
+        var gone: Set<Int> = []
+        while true {
+            let ended = new.filter { id, object in
+                !gone.contains(id)
+                    && object.killer.map {
+                        editor.endedByBoth.contains($0) || gone.contains($0)
+                    } == true
+            }
+            if ended.isEmpty { break }
+            gone.formUnion(ended.keys)
+        }
+        if gone.isEmpty { return }
+        // What their cascades reached is deleted for itself.
+        let reached = editor.shown.objects.filter { _, object in
+            object.isDead && !object.isNew && object.killer.map(gone.contains) == true
+        }
+        for id in gone { editor.attributes[id] = nil }
+        editor.replaceEdits { $0.without(gone) }
+        for id in reached.keys.sorted() { editor.append(.delete(id)) }
     }
 
     private func rollback(_ editor: GraphEditor) {

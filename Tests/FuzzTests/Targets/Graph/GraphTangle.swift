@@ -6,13 +6,13 @@ import VarveObjects
 import VarveTesting
 
 /// One run of two contexts and branches.
-final class TangleWorld: EditingWorld {
+class TangleWorld: EditingWorld {
     let access = GraphAccess()
     let relations: [ModelRelation]
     private(set) var script: [String] = []
     private let disk = SimulatedDisk()
     let container: PersistentContainer
-    private var contexts: [ManagedObjectContext] = []
+    private(set) var contexts: [ManagedObjectContext] = []
     private var branches: [ManagedObjectContext] = []
     private var held: [any ManagedObject] = []
     private var names: [ManagedObjectID: String] = [:]
@@ -182,13 +182,19 @@ final class TangleWorld: EditingWorld {
         note("save, \(name)")
         do { try context.save(mergePolicy: policy) } catch let error as StoreError {
             note("   \(error.code)")
-            guard [.conflict, .deleteDenied, .notUnique].contains(error.code) else { throw error }
+            guard [.conflict, .deleteDenied, .notUnique].contains(error.code) else {
+                if refuses(error, context) { return }
+                throw error
+            }
             if error.code == .deleteDenied || random.next() % 2 == 0 {
                 note("   rollback")
                 context.rollback()
             }
         }
     }
+
+    /// Whether a save is refused for an edit that could not be.
+    func refuses(_ error: StoreError, _ context: ManagedObjectContext) -> Bool { false }
 
     func finish() throws {
         var random = SeededRandom(seed: 1)

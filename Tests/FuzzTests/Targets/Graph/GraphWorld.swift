@@ -82,6 +82,12 @@ final class GraphEditor {
         barrier = edits.count
     }
 
+    func replaceEdits(_ change: (ModelEdit) -> ModelEdit?) {
+        edits = edits.compactMap(change)
+        hasHistory = true
+        barrier = edits.count
+    }
+
     func process() {
         if marked.isEmpty { return simplify() }
         let before = Set(shown.objects.filter(\.value.isDead).keys)

@@ -49,10 +49,17 @@ final class ReachWorld: GraphWorld {
         try move(branch, below: root)
         if random.next() % 4 > 0 { try advance(editor) }
         try compare(editor)
-        if random.next() % 2 == 0 {
+        switch random.next() % 5 {
+        case 0...1:
             try move(branch, below: nil)
             if random.next() % 4 > 0 { try advance(editor) }
             try compare(editor)
+        case 2:
+            // Somebody else deletes the same.
+            try delete(random.next() % 2 == 0 ? root : branch)
+            if random.next() % 4 > 0 { try advance(editor) }
+            try compare(editor)
+        default: break
         }
         if random.next() % 2 == 0 { try save(editor, &random) }
     }
@@ -84,6 +91,21 @@ final class ReachWorld: GraphWorld {
         guard try context.save().commit != nil else { return }
         var after = newest
         after.apply(.relate(id, "parent", parent))
+        after.settle()
+        try committed(after)
+    }
+
+    /// Another context deletes an object with all that its cascades reach.
+    private func delete(_ id: Int) throws {
+        guard newest.isAlive(id) else { return }
+        var after = newest
+        after.apply(.delete(id))
+        if after.isDenied { return }
+        note("another one: delete \(name(id))")
+        let context = container.newContext()
+        guard let object = try context.existingObject(with: ids[id]) as? Alpha else { return }
+        context.delete(object)
+        try context.save()
         after.settle()
         try committed(after)
     }

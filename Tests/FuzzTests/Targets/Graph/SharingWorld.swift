@@ -229,6 +229,9 @@ final class SharingWorld: UndoWorld {
             stored = try shown(container.newContext())
             context.advance()
         }
+        if random.next() % 3 == 0, !isReached, branch.isDeleted {
+            return try saveReached(branch, fresh, edited)
+        }
         let skipped = try context.undo()
         if !skipped.isEmpty, !isReached { throw Violation("skipped: \(skipped)") }
         if branch.isDeleted || branch.number != number {
@@ -241,6 +244,33 @@ final class SharingWorld: UndoWorld {
             try context.undo()
         }
         try same(try shown(), edited, but: branch.objectID)
+        try resetSteps(try shown())
+    }
+
+    /// The save deletes what others put in the reach of the deletion; an undo brings it back, with
+    /// what was below it.
+    private func saveReached(
+        _ branch: Alpha,
+        _ fresh: Alpha?,
+        _ edited: ShownGraph
+    ) throws {
+        note("save, undo")
+        do { try context.save() } catch let error as StoreError {
+            guard error.code == .deleteDenied else { throw error }
+            context.rollback()
+            return try resetSteps(try shown())
+        }
+        stored = try shown(container.newContext())
+        let skipped = try context.undo()
+        if !skipped.isEmpty { throw Violation("skipped: \(skipped)") }
+        if branch.isDeleted { throw Violation("an undo leaves what a save reached") }
+        if let fresh, fresh.isDeleted || fresh.parent !== branch {
+            throw Violation("an undo leaves what was new below it")
+        }
+        if let fresh { context.delete(fresh) }
+        context.processPendingChanges()
+        try same(try shown(), edited, but: branch.objectID)
+        try save()
         try resetSteps(try shown())
     }
 

@@ -1,0 +1,214 @@
+// Observers that act in the middle of an edit of the graph: of a setter, of a move to others'
+// commit, of an undo. What they do counts, and what was under way rests on it.
+
+import Observation
+import Testing
+
+@testable import VarveObjects
+
+@Suite(.verified) struct ObserversInTheMiddleTests {
+    private enum Act: CaseIterable {
+        case rollback, reset, refresh, advance, delete, unlink, relink, make, process
+    }
+
+    private func observed(
+        _ container: PersistentContainer
+    ) -> ManagedObjectContext { container.newContext(observes: true) }
+
+    /// Runs `body`, once, just before what `read` reads changes.
+    @MainActor private func before(_ read: () -> Void, _ body: @escaping @MainActor () -> Void) {
+        let isDone = Shared(false)
+        withObservationTracking(read) {
+            let isFirst = isDone.withLock { value in
+                defer { value = true }
+                return !value
+            }
+            guard isFirst else { return }
+            MainActor.assumeIsolated { body() }
+        }
+    }
+
+    @MainActor private func act(
+        _ act: Act,
+        _ node: Node,
+        _ other: Node,
+        _ context: ManagedObjectContext
+    ) {
+        switch act {
+        case .rollback: context.rollback()
+        case .reset: context.reset()
+        case .refresh: context.refresh(node, mergeChanges: false)
+        case .advance: context.advance()
+        case .delete: context.delete(other)
+        case .unlink: if !node.isDeleted { node.parent = nil }
+        case .relink: if !other.isDeleted { other.parent = nil }
+        case .make:
+            let new = Node(in: context)
+            new.name = "made"
+            if !other.isDeleted { new.parent = other }
+        case .process: context.processPendingChanges()
+        }
+    }
+
+    /// All that a context shows agrees, is saved in the end, and is what others read.
+    @MainActor private func expectWhole(
+        _ container: PersistentContainer,
+        _ context: ManagedObjectContext,
+        _ what: String
+    ) throws {
+        try expectSound(context)
+        #expect(context.readFailures.isEmpty, "\(what)")
+        context.acknowledgeRefusedEdits()
+        do { try context.save() } catch let error as StoreError {
+            #expect(error.code == .conflict, "\(what): \(error)")
+            context.advance()
+            try expectSound(context)
+            try context.save(mergePolicy: .overwrite)
+        }
+        #expect(!context.hasChanges, "\(what)")
+        try expectSound(context)
+        let fresh = container.newContext()
+        try expectSound(fresh)
+        #expect(
+            try fresh.fetch(Node.all).map { "\($0.id) \($0.parent?.id as Any)" }
+                == (try context.fetch(Node.all).map { "\($0.id) \($0.parent?.id as Any)" }),
+            "\(what)"
+        )
+    }
+
+    /// A setter, while another context has deleted one end and moved another.
+    @MainActor @Test(arguments: Act.allCases) private func inTheMiddleOfASetter(
+        _ first: Act
+    ) throws {
+        for second in Act.allCases {
+            let container = try graph()
+            let context = observed(container)
+            let n = try nodes("a", "b", "c", "d", in: context)
+            n[1].parent = n[0]
+            n[2].parent = n[0]
+            try context.save()
+            let other = container.newContext()
+            try other.object(with: n[3].id).parent = other.object(with: n[1].id)
+            try other.delete(other.object(with: n[0].id))
+            try other.save()
+            before({ _ = (n[2].parent, n[2].isDeleted) }) {
+                self.act(first, n[2], n[1], context)
+            }
+            before({ _ = (n[1].children.count, n[0].children.count) }) {
+                self.act(second, n[1], n[3], context)
+            }
+            n[2].parent = n[1]
+            try expectWhole(container, context, "\(first), \(second)")
+        }
+    }
+
+    /// A move to a commit that puts a list with a new object into the reach of a deletion.
+    @MainActor @Test(arguments: Act.allCases) private func inTheMiddleOfAMove(
+        _ first: Act
+    ) throws {
+        for second in Act.allCases {
+            let container = try graph()
+            let context = observed(container)
+            context.undoLimit = 9
+            let n = try nodes("root", "list", "job", "other", in: context)
+            n[2].parent = n[1]
+            try context.save()
+            let new = Node(in: context)
+            new.parent = n[1]
+            n[3].parent = n[2]
+            context.delete(n[0])
+            context.processPendingChanges()
+            let other = container.newContext()
+            try other.object(with: n[1].id).parent = other.object(with: n[0].id)
+            try other.save()
+            before({ _ = n[1].isDeleted }) { self.act(first, n[1], n[3], context) }
+            before({ _ = (new.isDeleted, n[2].children.count) }) {
+                self.act(second, n[2], new, context)
+            }
+            context.advance()
+            try expectWhole(container, context, "\(first), \(second)")
+        }
+    }
+
+    /// An undo, and a redo, of a step that made, moved and deleted.
+    @MainActor @Test(arguments: Act.allCases) private func inTheMiddleOfAnUndo(
+        _ first: Act
+    ) throws {
+        for (second, saves) in Act.allCases.flatMap({ [($0, false), ($0, true)] }) {
+            let container = try graph()
+            let context = observed(container)
+            let n = try nodes("a", "b", "c", "d", in: context)
+            n[1].parent = n[0]
+            try context.save()
+            context.undoLimit = 9
+            let made = context.withUndoGroup {
+                let made = Node(in: context)
+                made.parent = n[1]
+                n[2].parent = made
+                n[3].playlist.append(contentsOf: [n[1], n[2]])
+                context.delete(n[0])
+                return made
+            }
+            if saves { try context.save() }
+            before({ _ = (made.isDeleted, n[1].isDeleted) }) {
+                self.act(first, n[2], n[3], context)
+            }
+            before({ _ = (n[2].parent, n[3].playlist.count) }) {
+                self.act(second, n[3], n[2], context)
+            }
+            try context.undo()
+            try expectSound(context)
+            if context.canRedo { try context.redo() }
+            try expectWhole(container, context, "\(first), \(second), \(saves)")
+        }
+    }
+
+    /// What an observer gave up in the middle of an undo stays given up, and no step is left.
+    @MainActor @Test func aRollbackEndsAnUndo() throws {
+        let container = try graph()
+        let context = observed(container)
+        let node = try #require(try nodes("a", in: context).first)
+        context.undoLimit = 9
+        let new = context.withUndoGroup {
+            node.name = "edited"
+            return Node(in: context)
+        }
+        before({ _ = new.isDeleted }) { context.rollback() }
+        try context.undo()
+        #expect(!context.hasChanges && !context.canUndo && !context.canRedo)
+        #expect(node.name == "a" && context.readFailures.isEmpty)
+    }
+
+    /// An observer that marks a new object as deleted while it ends leaves nothing behind.
+    @MainActor @Test func aNewObjectIsDeletedWhileItEnds() throws {
+        let container = try graph()
+        let context = observed(container)
+        context.undoLimit = 9
+        let new = context.withUndoGroup { Node(in: context) }
+        before({ _ = new.isDeleted }) { context.delete(new) }
+        try context.undo()
+        #expect(!context.hasChanges)
+        #expect(try context.fetch(Node.all).isEmpty && context.readFailures.isEmpty)
+        try context.save()
+    }
+
+    /// Edits of an observer in the middle of an edit are a part of its step.
+    @MainActor @Test(arguments: [false, true]) func theStepKnowsThem(_ saves: Bool) throws {
+        let container = try graph()
+        let context = observed(container)
+        let n = try nodes("a", "b", "c", "d", in: context)
+        n[2].parent = n[0]
+        n[3].parent = n[0]
+        try context.save()
+        context.undoLimit = 9
+        before({ _ = n[0].children.count }) { n[3].parent = n[1] }
+        context.withUndoGroup { n[2].parent = n[1] }
+        #expect(n[2].parent === n[1] && n[3].parent === n[1])
+        if saves { try context.save() }
+        #expect(try context.undo().isEmpty)
+        #expect(n[2].parent === n[0] && n[3].parent === n[0] && n[1].children.isEmpty)
+        #expect(try context.redo().isEmpty)
+        #expect(n[2].parent === n[1] && n[3].parent === n[1] && n[0].children.isEmpty)
+        try expectWhole(container, context, "undo")
+    }
+}
