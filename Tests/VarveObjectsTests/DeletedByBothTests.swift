@@ -335,4 +335,127 @@ import Testing
         #expect(try context.save(mergePolicy: .objectWinsByProperty).replaced.count == 1)
         #expect(try names(container) == ["new<"])
     }
+
+    /// The same where the transaction, or an observer, edited the blob.
+    @MainActor @Test(arguments: [false, true])
+    func aTransactionGivesBackABlob(_ edits: Bool) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let picture = Picture(in: context)
+        func setBlob() throws {
+            var writer = try context.makeBlob()
+            try writer.append(Data(repeating: 7, count: 3))
+            picture.data = try writer.finish()
+        }
+        if !edits { try setBlob() }
+        try context.save()
+        if edits { try setBlob() } else { picture.caption = "edited" }
+        try theirs(container) { try $0.delete($0.object(with: picture.id)) }
+        #expect(throws: Stop.self) {
+            try context.transaction {
+                context.delete(picture)
+                context.advance()
+                throw Stop()
+            }
+        }
+        #expect(try picture.data?.readAll().count == 3)
+        try context.save(mergePolicy: .overwrite)
+        let stored = try container.newContext().object(with: picture.id)
+        #expect(try stored.data?.readAll().count == 3)
+    }
+
+    // MARK: What others changed
+
+    /// Others change a deleted object before the deletion is saved: an undo brings back theirs.
+    @Test(arguments: [false, true]) func anUndoBringsBackWhatOthersChanged(_ advances: Bool) throws
+    {
+        let container = try graph()
+        let context = container.newContext()
+        let all = try nodes("p", "q", "x", "member", in: context)
+        let (p, x) = (all[0], all[2])
+        x.parent = p
+        try context.save()
+        context.undoLimit = 9
+        context.delete(x)
+        context.processPendingChanges()
+        try theirs(container) { other in
+            let edited = try other.object(with: x.id)
+            edited.score = 7
+            edited.parent = try other.object(with: all[1].id)
+            edited.playlist.append(try other.object(with: all[3].id))
+        }
+        if advances { context.advance() }
+        try context.save(mergePolicy: .overwrite)
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        let stored = try container.newContext().object(with: x.id)
+        #expect(stored.score == 7 && stored.parent?.name == "q")
+        #expect(stored.playlist.names == ["member"])
+        try expectSound(container.newContext())
+    }
+
+    /// A step links what it then deletes, and one deletes what an undo had brought back.
+    @Test func aRedoDeletesWhatItsStepDeleted() throws {
+        let container = try graph()
+        let context = container.newContext()
+        context.undoLimit = 9
+        let all = try nodes("root", "list", in: context)
+        let (root, list) = (all[0], all[1])
+        context.removeAllUndoSteps()
+        context.withUndoGroup {
+            list.parent = root
+            context.delete(root)
+        }
+        try context.save()
+        #expect(try context.undo().isEmpty)
+        #expect(try context.redo().isEmpty)
+        try context.save()
+        #expect(try names(container).isEmpty)
+        #expect(try context.undo().isEmpty)
+        context.withUndoGroup { context.delete(root) }
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        #expect(try context.redo().isEmpty)
+        try context.save()
+        #expect(try names(container) == ["list<"])
+    }
+
+    /// Both delete what hangs below a deletion that is not saved: an undo leaves it deleted.
+    @Test func anUndoLeavesWhatOthersDeleted() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, list, job) = try family(context)
+        context.undoLimit = 9
+        context.delete(root)
+        context.processPendingChanges()
+        try theirs(container) { try $0.delete($0.object(with: list.id)) }
+        context.advance()
+        let skipped = try context.undo()
+        #expect(Set(skipped.map(\.object)) == [list.objectID, job.objectID])
+        #expect(skipped.allSatisfy { $0.reason == .deletedSince })
+        #expect(!root.isDeleted && list.isDeleted && job.isDeleted && !context.hasChanges)
+        try context.save()
+        #expect(try names(container) == ["root<"])
+    }
+
+    /// A save inside of a group.
+    @Test func aGroupThatSavesKnowsWhatItReached() throws {
+        let container = try graph()
+        let context = container.newContext()
+        context.undoLimit = 9
+        let all = try nodes("root", "list", in: context)
+        let (root, list) = (all[0], all[1])
+        context.removeAllUndoSteps()
+        try context.withUndoGroup {
+            context.delete(root)
+            try theirs(container) { other in
+                try other.object(with: list.id).parent = other.object(with: root.id)
+            }
+            try context.save(mergePolicy: .overwrite)
+        }
+        #expect(try names(container).isEmpty)
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        #expect(try names(container) == ["list<root", "root<"])
+    }
 }

@@ -1,6 +1,7 @@
 // Observers that act in the middle of an edit of the graph: of a setter, of a move to others'
 // commit, of an undo. What they do counts, and what was under way rests on it.
 
+import Foundation
 import Observation
 import Testing
 
@@ -210,5 +211,53 @@ import Testing
         #expect(try context.redo().isEmpty)
         #expect(n[2].parent === n[1] && n[3].parent === n[1] && n[0].children.isEmpty)
         try expectWhole(container, context, "undo")
+    }
+
+    /// Many observers, each of which edits a relationship: no edit is lost.
+    @MainActor @Test(arguments: [1, 5, 30]) func manyObserversLoseNothing(_ watched: Int) throws {
+        let container = try graph()
+        let context = observed(container)
+        let n = try nodes("owner", "other", in: context)
+        let members = (0..<40).map { _ in
+            let node = Node(in: context)
+            node.parent = n[0]
+            return node
+        }
+        var calls = 0
+        for node in members.prefix(watched) {
+            before({ _ = node.parent }) {
+                calls += 1
+                node.book = n[1]
+            }
+        }
+        let other = container.newContext()
+        try other.object(with: n[1].id).score = 1
+        try other.save()
+        context.advance()
+        #expect(calls == watched)
+        #expect(n[0].children.count == 40 && members.allSatisfy { $0.parent === n[0] })
+        #expect(n[1].chapters.count == watched)
+        try expectWhole(container, context, "\(watched)")
+    }
+
+    /// An observer of a blob's object edits it as it goes: a policy brings both back.
+    @MainActor @Test func anObserverEditsWhatGoes() throws {
+        let container = try memory()
+        let context = container.newContext(observes: true)
+        let picture = Picture(in: context)
+        var writer = try context.makeBlob()
+        try writer.append(Data(repeating: 7, count: 3))
+        picture.data = try writer.finish()
+        try context.save()
+        let other = container.newContext()
+        try other.delete(other.object(with: picture.id))
+        try other.save()
+        before({ _ = picture.caption }) { picture.caption = "edited" }
+        context.advance()
+        #expect(picture.caption == "edited" && picture.hasChanges)
+        try context.save(mergePolicy: .overwrite)
+        let stored = try container.newContext().object(with: picture.id)
+        #expect(stored.caption == "edited")
+        #expect(try stored.data?.readAll().count == 3)
     }
 }

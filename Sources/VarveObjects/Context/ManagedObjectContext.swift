@@ -54,16 +54,17 @@ public final class ManagedObjectContext: Observable {
     /// Objects that the cascade of a new object deleted. When that one ends, each of them is
     /// deleted for itself.
     var reachedByNew: [(by: ObjectID, model: EntityModel, id: ObjectID)] = []
+    /// New objects that ended with owners that both deleted, since the last save.
+    var endedWithOwners: Set<ObjectID> = []
     /// Objects that this context deleted and, meanwhile, others too.
     @safe @exclusivity(unchecked) var alsoDeleted: [ObjectID: EntityModel] = [:]
     /// What the journal deleted.
     @safe @exclusivity(unchecked) var doomed: [ObjectID: EntityModel] = [:]
     /// The same, in order, and some that are none any more.
     var deletions: [ObjectID] = []
-    /// Those of a journal that is laid again.
-    var doomedBefore: Set<ObjectID> = []
     /// How many of them have lost their edits, or came by a replay and keep them.
     var deletionsEnded = 0
+    var doomedBefore: Set<ObjectID> = []  // by a journal that is laid again
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Large values of rows that are gone, read before their commit was left.
@@ -73,13 +74,19 @@ public final class ManagedObjectContext: Observable {
     /// Grows whenever all edits end, given up or saved: an edit under way, whose observer did that,
     /// sees it.
     var withdrawals = 0
-    /// Grows with each run of the evaluator and whenever edits end: one under way, whose observer
-    /// did that, sees it.
+    /// Grows with each run of the evaluator and whenever edits end.
     var graphVersion = 0
+    /// What the evaluator under way reads and changes; nil: it may be anything.
+    var concerned: Set<ToManyKey>?
+    /// What one in an observer of another has changed; nil: it may be anything.
+    var touched: [ToManyKey]? = []
+    /// Evaluators under way, one in an observer of another.
+    var evaluators = 0
+    /// What observers are to be told when the journal has been laid; nil: they are told at once.
+    @safe @exclusivity(unchecked) var heldBack: [(object: any ManagedObject, slots: [Int]?)]?
     /// The version that the evaluator under way began with.
     var laidVersion = 0
-    /// Observers that are being told, one inside another. They see edits, merges and saves half
-    /// done: an index need not agree with a list then.
+    /// Observers being told, one inside another. They see edits, merges and saves half done.
     var observersTold = 0
     /// Edits of relationships under way: what is done of them yet may look like nothing.
     var editsUnderWay = 0
@@ -89,8 +96,8 @@ public final class ManagedObjectContext: Observable {
     var recorders: [EditRecorder] = [] { didSet { tellKept() } }
     /// The journal is being laid again: nothing of it is an edit.
     var replays = 0
-    /// Above 0, the context moves to another commit: what observers read may have rows of the one
-    /// before, or edits that are given up, and lead to what is gone.
+    /// Above 0, the context moves: what observers read may have rows of the commit before, or edits
+    /// that are given up, and lead to what is gone.
     var behindReads = 0
     /// Grows when the journal's edits are saved.
     var era = 0

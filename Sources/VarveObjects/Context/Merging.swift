@@ -119,7 +119,10 @@ extension ManagedObjectContext {
             else { continue }
             ended.insert(id)
         }
-        if !ended.isEmpty { endEdits(ofDoomed: ended.sorted()) }
+        if ended.isEmpty { return }
+        endEdits(ofDoomed: ended.sorted())
+        // Steps to undo may name them.
+        endedWithOwners.formUnion(ended)
     }
 
     /// What both sides deleted was edited for nothing. If others bring it back, it is theirs.
@@ -240,12 +243,6 @@ extension ManagedObjectContext {
         }
         keepPlaces(of: object)
         keepLargeValues(of: object, older)
-        // A policy may bring it back.
-        if object.storage.state.contains(.updated) {
-            do throws(StoreError) { try keepBlobs(of: object, at: older) } catch {
-                note(error, object)
-            }
-        }
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)
@@ -255,6 +252,12 @@ extension ManagedObjectContext {
         defer { object.storage.observation?.announce(object, nil, isBefore: false) }
         // Its observer may have moved the context: then the row is what the newer commit says.
         guard commit == place else { return }
+        // Edits, of its observer too: a policy may bring it back.
+        if object.storage.state.contains(.updated) {
+            do throws(StoreError) { try keepBlobs(of: object, at: older) } catch {
+                note(error, object)
+            }
+        }
         if object.storage.state.contains(.deleted) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted[object.storage.object] = object.storage.model
@@ -273,7 +276,7 @@ extension ManagedObjectContext {
         defer { object.storage.observation?.announce(object, nil, isBefore: false) }
         // Its observer may have moved the context, and then that has decided.
         guard commit == place else { return }
-        object.storage.edits = nil
+        if changed[object.storage.object] == nil { object.storage.edits = nil }
         object.storage.state.subtract([.gone, .ended])
     }
 

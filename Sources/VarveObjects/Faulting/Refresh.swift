@@ -91,6 +91,7 @@ extension ManagedObjectContext {
             }
         }
         changed = [:]
+        endedWithOwners = []
         forgetJournal()
         deletesToProcess = []
         pendingBlobs = [:]

@@ -140,6 +140,7 @@ extension ManagedObjectContext: GraphState {
     ) throws(StoreError) {
         let object = object(id, model)
         if isInterrupted { return }
+        if evaluators > 1 { touched?.append(ToManyKey(owner: id, slot: slot)) }
         if model.properties[slot].relationship?.inverseSlot == nil {
             if let old = try reference(id, model, slot) {
                 let key = LooseKey(owner: model.record.id, slot: slot, target: old)
@@ -166,6 +167,7 @@ extension ManagedObjectContext: GraphState {
             if object.storage.state.contains(.invalid) { return }
         }
         if isInterrupted { return }
+        if evaluators > 1 { touched?.append(key) }
         recordList(id, model, slot)
         let known = toManyEdits[key]
         let edit = known ?? ToManyEdit(owner: id, model: model, slot: slot)
@@ -188,11 +190,12 @@ extension ManagedObjectContext: GraphState {
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
         if isInterrupted { return }
+        touched = nil
+        reachedBy[id] = other
         if doomed[id] == nil, !doomedBefore.contains(id) { recordDeletion(object) }
         if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
-        if let other {
-            reachedBy[id] = other
-            if changed[other]?.isInserted == true { reachedByNew.append((other, model, id)) }
+        if let other, changed[other]?.isInserted == true {
+            reachedByNew.append((other, model, id))
         }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
@@ -209,6 +212,7 @@ extension ManagedObjectContext: GraphState {
         _ slot: Int
     ) {
         if alsoDeleted[target] != nil || alsoDeleted[id] != nil { return }
+        if endedWithOwners.contains(target) || endedWithOwners.contains(id) { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: target))
     }
 
@@ -217,7 +221,7 @@ extension ManagedObjectContext: GraphState {
     }
 
     func noteLost(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
-        if alsoDeleted[id] != nil { return }
+        if alsoDeleted[id] != nil || endedWithOwners.contains(id) { return }
         lostTargets.append(LostTarget(owner: id, model: model, slot: slot, target: nil))
     }
 
@@ -236,7 +240,7 @@ extension ManagedObjectContext: GraphState {
         journal.append(intent, isFirst: isAsStored(intent, object))
         var failure: StoreError?
         editsUnderWay += 1
-        let isWhole = withoutInterruption {
+        let isWhole = besideOthers(intent) {
             do throws(StoreError) { try apply(intent) } catch { failure = error }
         }
         editsUnderWay -= 1
@@ -244,7 +248,8 @@ extension ManagedObjectContext: GraphState {
         guard isWhole else {
             // What was done of it by then may rest on what is no more. After a rollback, a reset or
             // a save nothing of it stays an edit.
-            layAgain()
+            // One that is under way already lays it again.
+            if evaluators == 0 { layAgain() }
             noteLiveEdit()
             return
         }
@@ -261,27 +266,6 @@ extension ManagedObjectContext: GraphState {
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
-    }
-
-    /// Runs the evaluator. False: an observer edited relationships, moved the context or ended
-    /// edits in the middle. From then on the evaluator changes nothing, and the journal has to be
-    /// laid.
-    private func withoutInterruption(_ body: () -> Void) -> Bool {
-        graphVersion += 1
-        let (version, outer) = (graphVersion, laidVersion)
-        laidVersion = version
-        defer { laidVersion = outer }
-        let before = withdrawals
-        body()
-        if has(.observersAreNotNoticed) { return withdrawals == before }
-        return graphVersion == version || has(.editsOutliveARollback)
-    }
-
-    /// Whether what the evaluator has read may be no more.
-    var isInterrupted: Bool { laidVersion != graphVersion && !ignoresObservers }
-
-    private var ignoresObservers: Bool {
-        has(.editsOutliveARollback) || has(.observersAreNotNoticed)
     }
 
     /// Whether the to-one relationship that is set has no edit yet.
@@ -377,11 +361,13 @@ extension ManagedObjectContext: GraphState {
         if isRecorded { doomedBefore.formUnion(doomed.keys) }
         defer { doomedBefore = outer }
         // Observers are told on the way. What they edit, end or move counts, and the journal is
-        // laid again. One that never comes to an end is left to the next edit.
+        // laid again. There may be many of them, and one may begin anew each time: after some
+        // rounds they are told behind it.
         var rounds = 0
         if !isRecorded { replays += 1 }
-        while !layJournal(isLast: rounds == 16) { rounds += 1 }
+        while !layJournal(holdsBack: rounds >= 4) { rounds += 1 }
         if !isRecorded { replays -= 1 }
+        tellHeldBack()
         announce(watched)
         for object in hidden where !object.storage.isDeleted {
             object.storage.observation?.announce(object, nil, isBefore: true)
@@ -391,7 +377,7 @@ extension ManagedObjectContext: GraphState {
     }
 
     /// False: an observer edited, moved or ended something in the middle.
-    private func layJournal(isLast: Bool) -> Bool {
+    private func layJournal(holdsBack: Bool) -> Bool {
         for (id, object) in changed.sorted(by: { $0.key < $1.key }) {
             withdrawGraphEdits(of: object, id)
         }
@@ -400,9 +386,13 @@ extension ManagedObjectContext: GraphState {
         looseLists = [:]
         lostTargets = []
         forgetDoomed()
-        let before = withdrawals
         // An observer's edit that is none must not find that nothing is left.
         editsUnderWay += 1
+        if holdsBack, heldBack == nil { heldBack = [] }
+        let outer = concerned
+        concerned = nil
+        touched = nil
+        defer { concerned = outer }
         defer { editsUnderWay -= 1 }
         for intent in journal.intents {
             if has(.replayForgetsUnlinks), case .unlink = intent { continue }
@@ -411,7 +401,7 @@ extension ManagedObjectContext: GraphState {
                     if !isInterrupted { note(error, nil) }
                 }
             }
-            if !isWhole, !isLast || withdrawals != before { return false }
+            if !isWhole { return false }
         }
         if has(.replayEndsEdits) {
             for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }

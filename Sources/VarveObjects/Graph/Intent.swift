@@ -74,6 +74,16 @@ enum Intent {
         }
     }
 
+    /// Whether it names one of some objects.
+    func names(_ ids: Set<ObjectID>) -> Bool {
+        switch self {
+        case .relate(_, let id, _, let target): ids.contains(id) || target.map(ids.contains) == true
+        case .link(_, let id, _, let member, _), .unlink(_, let id, _, let member):
+            ids.contains(id) || ids.contains(member)
+        case .arrange(_, let id, _, _), .delete(_, let id): ids.contains(id)
+        }
+    }
+
     /// The same intent with other objects in the place of some.
     func replacing(_ replaced: [ObjectID: ObjectID]) -> Intent {
         func other(_ id: ObjectID) -> ObjectID { replaced[id] ?? id }

@@ -8,6 +8,16 @@ import VarveBase
 import VarveRecords
 
 extension ManagedObjectContext {
+    /// Tells what was held back.
+    func tellHeldBack() {
+        guard let told = heldBack else { return }
+        heldBack = nil
+        for (object, slots) in told {
+            object.storage.observation?.announce(object, slots, isBefore: true)
+            object.storage.observation?.announce(object, slots, isBefore: false)
+        }
+    }
+
     typealias WatchedTargets = (object: any ManagedObject, slot: Int, targets: [ObjectID])
 
     func watchedRelationships() -> [WatchedTargets] {

@@ -17,6 +17,8 @@ struct CommitDelta {
     private let after: RecordSnapshot
     private var delta = GraphDelta()
     private var schema: SchemaModel { context.container.schema }
+    /// Lists that lost what was reached, each taken down once.
+    private var taken: Set<ToManyKey> = []
 
     private struct ListKey: Hashable {
         let owner: ObjectID
@@ -61,63 +63,93 @@ struct CommitDelta {
 
     /// What the deletion of an object did to it, and to those that it was linked with and that are
     /// there still. Empty: it is there, or was not.
-    /// - Parameter reached: all that went with it.
+    /// - Parameters:
+    ///   - owner: the object from which a cascade came to it.
+    ///   - findsLinks: whether what led to it is looked for.
+    ///   - reached: all that went with it.
+    ///   - edited: properties that have edits of their own, which say what becomes of them.
     /// - Complexity: O(log n) for each relationship and each object linked with it; of a list with
     ///   an order, and of each list of the object, its members.
     mutating func make(
         ofDeletion id: ObjectID,
         _ model: EntityModel,
-        with reached: Set<ObjectID>
+        by owner: ObjectID?,
+        findsLinks: Bool,
+        with reached: Set<ObjectID>,
+        but edited: Set<ToManyKey>
     ) throws(StoreError) -> GraphDelta {
+        delta = GraphDelta()
         guard try side(id, model, before) != nil, try side(id, model, after) == nil else {
             return delta
         }
         try add(id, model, [])
-        if let object = context.registered(id), let item = delta.items.popLast() {
-            delta.items.append(item.of(object))
-            keepBlobs(of: object)
+        if var item = delta.items.popLast() {
+            item.reachedBy = owner
+            // What a step knows begins where that one began, without its edits.
+            if findsLinks, let object = context.registered(id) {
+                item = item.of(object)
+                keepBlobs(of: object)
+            }
+            delta.items.append(item)
         }
+        if !findsLinks { return delta }
         for (owner, far, slot) in try neighbours(id, model) where !reached.contains(owner) {
             guard let relationship = far.properties[slot].relationship,
+                !edited.contains(ToManyKey(owner: owner, slot: slot)),
+                relationship.inverseSlot.map({
+                    !edited.contains(ToManyKey(owner: id, slot: $0))
+                }) ?? true,
                 let new = try side(owner, far, after)
             else { continue }
-            var values: [GraphDelta.Value] = []
-            var lists: [GraphDelta.List] = []
-            if !relationship.isToMany {
-                guard new[slot] == .null else { continue }
-                values = [GraphDelta.Value(slot: slot, before: .reference(id), after: .null)]
-            } else if relationship.isRecorded {
-                let was = try members(owner, far, relationship, before)
-                let now = Set(try members(owner, far, relationship, after))
-                let left = was.filter { now.contains($0) }
-                let all = was.filter { now.contains($0) || reached.contains($0) }
-                lists = [
-                    GraphDelta.List(
-                        slot: slot,
-                        removed: all.filter { !now.contains($0) },
-                        added: [],
-                        members: relationship.isOrdered ? (all, left) : nil
-                    )
-                ]
-            } else {
-                continue
+            if let item = try link(from: owner, far, slot, relationship, to: id, new, reached) {
+                delta.learn(GraphDelta(items: [item]))
             }
-            delta.learn(
-                GraphDelta(items: [
-                    GraphDelta.Item(
-                        model: far,
-                        id: owner,
-                        existed: true,
-                        exists: true,
-                        wasSaved: true,
-                        object: nil,
-                        values: values,
-                        lists: lists
-                    )
-                ])
-            )
         }
         return delta
+    }
+
+    /// What a relationship loses with an object, or a list with all that went; nil: nothing.
+    private mutating func link(
+        from owner: ObjectID,
+        _ far: EntityModel,
+        _ slot: Int,
+        _ relationship: RelationshipModel,
+        to id: ObjectID,
+        _ new: [StoredValue],
+        _ reached: Set<ObjectID>
+    ) throws(StoreError) -> GraphDelta.Item? {
+        var values: [GraphDelta.Value] = []
+        var lists: [GraphDelta.List] = []
+        if !relationship.isToMany {
+            guard new[slot] == .null else { return nil }
+            values = [GraphDelta.Value(slot: slot, before: .reference(id), after: .null)]
+        } else {
+            guard relationship.isRecorded,
+                taken.insert(ToManyKey(owner: owner, slot: slot)).inserted
+            else { return nil }
+            let was = try members(owner, far, relationship, before)
+            let now = Set(try members(owner, far, relationship, after))
+            let left = was.filter { now.contains($0) }
+            let all = was.filter { now.contains($0) || reached.contains($0) }
+            lists = [
+                GraphDelta.List(
+                    slot: slot,
+                    removed: all.filter { !now.contains($0) },
+                    added: [],
+                    members: relationship.isOrdered ? (all, left) : nil
+                )
+            ]
+        }
+        return GraphDelta.Item(
+            model: far,
+            id: owner,
+            existed: true,
+            exists: true,
+            wasSaved: true,
+            object: nil,
+            values: values,
+            lists: lists
+        )
     }
 
     /// The properties that led to an object before.

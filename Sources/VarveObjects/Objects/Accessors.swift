@@ -74,6 +74,12 @@ extension ManagedObject {
         if storage.isFault { fillOrNote() }
         if let value, storage.core.context?.keepPending(value, for: self, slot) == false { return }
         set(value.map { .blob($0.reference) } ?? .null, slot: slot)
+        // An observer may have rolled back before it was set.
+        guard let value, let context = storage.core.context,
+            context.pendingBlobs[value.reference] == nil,
+            case .blob(value.reference)? = storage.edits?.values[slot]
+        else { return }
+        _ = context.keepPending(value, for: self, slot)
     }
 
     /// Reads a to-one relationship: nil, a registered object, or a new fault. For accessors only.

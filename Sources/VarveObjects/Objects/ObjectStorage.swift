@@ -321,6 +321,10 @@ final class ObjectObservation {
     /// Announces a change of these slots; nil: of all that were read.
     func announce(_ object: any ManagedObject, _ slots: [Int]?, isBefore: Bool) {
         let context = object.storage.core.context
+        if context?.heldBack != nil {
+            if isBefore { context?.heldBack?.append((object, slots)) }
+            return
+        }
         context?.observersTold += 1
         defer { context?.observersTold -= 1 }
         for slot in slots ?? announcers.keys.sorted() {

@@ -25,12 +25,14 @@ extension ManagedObjectContext {
         if let reached, let newest = try? newestSnapshot() { try? learn(reached, newest) }
         era += 1
         let lists = shownLists()
+        let exchanged = references(to: plan.rulings.replaced, changes)
         var written = endEdits(of: changes, plan)
         var objects = changes.inserted + changes.updated + changes.deleted
         changes = ChangeSet()
         changed =
             has(.editsOutliveTheirDelete)
             ? changed.filter { $0.value.storage.state.contains([.gone, .updated]) } : [:]
+        endedWithOwners = []
         forgetJournal()
         // An edit under way, whose observer saves, is in the commit: nothing of it may stay.
         (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
@@ -69,7 +71,23 @@ extension ManagedObjectContext {
         waiting = waiting.filter { registered($0.id) != nil }
         // `didSave` may have moved the context on.
         if let snapshot { try takeNewRows(of: waiting, snapshot) }
-        announceOthers(lists)
+        announceOthers(lists, exchanged)
+    }
+
+    /// The references of observed objects to new ones in whose place another one stands.
+    private func references(
+        to replaced: [ObjectID: ObjectID],
+        _ changes: ChangeSet
+    ) -> [(object: any ManagedObject, slot: Int)] {
+        if replaced.isEmpty || !core.observes { return [] }
+        var found: [(object: any ManagedObject, slot: Int)] = []
+        for object in changes.inserted + changes.updated where object.storage.observation != nil {
+            for (slot, value) in (object.storage.edits?.values ?? []).enumerated() {
+                guard let target = value?.object, replaced[target] != nil else { continue }
+                found.append((object, slot))
+            }
+        }
+        return found
     }
 
     /// The large values of those whose row is gone stay readable.
@@ -100,7 +118,14 @@ extension ManagedObjectContext {
     }
 
     /// A policy may have given edits of lists up, or a member may have another one's place.
-    private func announceOthers(_ lists: [ShownList]) {
+    private func announceOthers(
+        _ lists: [ShownList],
+        _ exchanged: [(object: any ManagedObject, slot: Int)]
+    ) {
+        for (object, slot) in exchanged where !object.storage.isDeleted {
+            object.storage.observation?.announce(object, [slot], isBefore: true)
+            object.storage.observation?.announce(object, [slot], isBefore: false)
+        }
         for (owner, slot, members) in lists where !owner.storage.isDeleted {
             guard let now = try? self.members(of: owner, slot: slot), now != members else {
                 continue

@@ -119,6 +119,7 @@ struct SavePlanner {
             added: added,
             returning: returning,
             deletedHere: Set(context.alsoDeleted.keys).union(context.doomed.keys)
+                .union(context.endedWithOwners)
         )
         for object in changes.updated {
             let id = object.storage.object

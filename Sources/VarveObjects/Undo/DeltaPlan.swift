@@ -108,12 +108,9 @@ extension ManagedObjectContext {
                 }
             case (true, false):
                 if !item.isThere(side.other) {
-                    let object = registered(item.id) ?? item.object
-                    if leavesOthersDeletions, object?.storage.state.contains(.gone) == true {
-                        plan.missed.append(item)
-                    } else {
-                        decideReturning(item, &plan, isReturning)
-                    }
+                    // A deletion that is not saved is taken back, and not that of others.
+                    let leaves = leavesOthersDeletions || plan.uncovers
+                    decideReturning(item, &plan, isReturning, leaves)
                 } else if plan.journal != nil, isHidden(item.id) {
                     // Out of sight, its edits are taken back all the same.
                     decideChanges(item, &plan, overwrites, isReturning)
@@ -127,6 +124,9 @@ extension ManagedObjectContext {
                     // Somebody has brought it back, or out of reach, already: it is his. Edits that
                     // ended with it are ours.
                     plan.giveBackEdits(of: item)
+                } else if plan.isLaidByValues, !isReturning.isEmpty {
+                    // It had stayed where others came with it: what led to them leads there again.
+                    decideLinks(of: item, &plan, isReturning)
                 }
             }
         }
@@ -137,39 +137,50 @@ extension ManagedObjectContext {
         return plan
     }
 
-    /// A deletion that is done again, object by object, takes along what its cascades reach still:
-    /// what belongs to one that stays, or that others took out, stays as well.
+    func isDeletedByOthers(_ item: GraphDelta.Item) -> Bool {
+        guard let object = registered(item.id) ?? item.object else { return false }
+        return object.storage.state.contains(.gone) && !object.storage.state.contains(.ended)
+    }
+
+    /// A deletion that is done again, object by object, takes along what its cascades reached, but
+    /// for what belongs to one that stays, or what others took out of a list.
     private func leaveWhatIsNotReached(_ delta: GraphDelta, _ plan: inout DeltaPlan) {
-        guard var journal = delta.journals?.after, !plan.leaving.isEmpty else { return }
-        let leaving = Dictionary(uniqueKeysWithValues: plan.leaving.map { ($0.id, $0) })
-        // The journal knows nothing of deletions of new objects.
-        var reached = Set(leaving.values.filter { !$0.wasSaved }.map(\.id))
-        for case .delete(_, let id) in journal.intents where leaving[id] != nil {
-            reached.insert(id)
-        }
-        var queue = Array(reached)
-        while let id = queue.popLast() {
-            guard let model = leaving[id]?.model else { continue }
-            for slot in model.cascadeSlots {
-                for target in (try? targets(model, id, slot)) ?? []
-                where leaving[target] != nil && reached.insert(target).inserted {
-                    queue.append(target)
-                }
+        let items = Dictionary(
+            delta.items.map { ($0.id, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        func isOut(_ item: GraphDelta.Item, _ leaving: Set<ObjectID>) -> Bool {
+            guard let id = item.reachedBy, let owner = items[id], !isHidden(item.id),
+                isThere(id, owner.model)
+            else { return false }
+            if !leaving.contains(id) { return true }
+            return owner.lists.contains { list in
+                list.sides(.after)?.left.contains(item.id) == true
+                    && owner.model.cascadeSlots.contains(list.slot)
+                    && (try? isMember(item.id, id, owner.model, list.slot)) == false
             }
         }
-        // What is out of sight is reached by another deletion already.
-        let stays = plan.leaving.filter { !reached.contains($0.id) && !isHidden($0.id) }
-        if stays.isEmpty { return }
-        let out = Set(stays.map(\.id))
-        plan.leaving.removeAll { out.contains($0.id) }
-        plan.conflicts += stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
+        while true {
+            let leaving = Set(plan.leaving.map(\.id))
+            let stays = plan.leaving.filter { isOut($0, leaving) }
+            if stays.isEmpty { return }
+            let out = Set(stays.map(\.id))
+            plan.leaving.removeAll { out.contains($0.id) }
+            plan.conflicts += stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
+        }
     }
 
     private func decideReturning(
         _ item: GraphDelta.Item,
         _ plan: inout DeltaPlan,
-        _ isReturning: Set<ObjectID>
+        _ isReturning: Set<ObjectID>,
+        _ leavesOthersDeletions: Bool
     ) {
+        if leavesOthersDeletions, isDeletedByOthers(item) {
+            plan.missed.append(item)
+            plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
+            return
+        }
         var values = item.values
         if plan.journal == nil {
             values.removeAll { value in
@@ -187,6 +198,49 @@ extension ManagedObjectContext {
         }
         let slots = values.map { ($0.slot, $0.on(plan.side)) }
         plan.returning.append(DeltaPlan.Step(item: item, slots: slots, lists: item.lists))
+    }
+
+    /// Of an object that is there: its relationships to those that come back, and nothing else.
+    private func decideLinks(
+        of item: GraphDelta.Item,
+        _ plan: inout DeltaPlan,
+        _ isReturning: Set<ObjectID>
+    ) {
+        let object = object(item.id, item.model)
+        let slots = item.values.filter { value in
+            guard let target = value.on(plan.side).object else { return false }
+            return isReturning.contains(target) && shownValue(of: object, value.slot) == .null
+        }
+        let lists = item.lists.compactMap { list -> GraphDelta.List? in
+            let members = list.sides(plan.side)?.wanted ?? list.wanted(plan.side).added
+            let added = members.filter(isReturning.contains)
+            if added.isEmpty { return nil }
+            return GraphDelta.List(
+                slot: list.slot,
+                removed: plan.side == .before ? added : [],
+                added: plan.side == .before ? [] : added,
+                members: list.members,
+                leavesOrder: true
+            )
+        }
+        if slots.isEmpty, lists.isEmpty { return }
+        let links = GraphDelta.Item(
+            model: item.model,
+            id: item.id,
+            existed: true,
+            exists: true,
+            wasSaved: item.wasSaved,
+            object: nil,
+            values: slots,
+            lists: lists
+        )
+        plan.changing.append(
+            DeltaPlan.Step(
+                item: links,
+                slots: slots.map { ($0.slot, $0.on(plan.side)) },
+                lists: lists
+            )
+        )
     }
 
     /// What others saved of a property, beneath the edit that is to be taken back.

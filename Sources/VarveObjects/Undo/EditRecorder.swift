@@ -34,7 +34,11 @@ final class EditRecorder {
         /// The slots whose references led nowhere when they were taken down.
         var dangling: Set<Int> = []
         var lists: [Int: ListBefore] = [:]
+        /// The slots whose lists had no edits when their object was deleted.
+        var storedLists: Set<Int> = []
         var isWhole = false
+        /// Of a deleted object: the one from which a cascade came to it.
+        var reachedBy: ObjectID?
         /// What the relationships of a deleted object were when it was deleted.
         var lastTargets: [Int: StoredValue] = [:]
         var lastMembers: [Int: [ObjectID]] = [:]
@@ -177,6 +181,7 @@ final class EditRecorder {
         var known = entry(id, model, existed: true)
         known.object = object
         known.wasSaved = wasSaved
+        known.reachedBy = context.reachedBy[id]
         for slot in model.relationshipSlots {
             if model.properties[slot].relationship?.isToMany == false {
                 known.lastTargets[slot] = context.value(of: object, slot: slot)
@@ -203,6 +208,9 @@ final class EditRecorder {
         for slot in model.relationshipSlots
         where model.properties[slot].relationship?.isRecorded == true {
             guard let members = known.lastMembers[slot] else { continue }
+            if known.lists[slot] == nil, !context.hasEdits(id, slot) {
+                known.storedLists.insert(slot)
+            }
             known.lists[slot] = Self.whole(known.lists[slot], members, context.marks(id, slot))
         }
         entries[id] = known
@@ -220,9 +228,13 @@ final class EditRecorder {
                 era: context.era
             )
         }
+        delta.commit = context.commit
         (entries, order, blobs, journal) = ([:], [], [:], nil)
         if !delta.isEmpty { stretches.append(delta) }
     }
+
+    /// A stretch takes in what its deletions did when they were saved.
+    func learn(_ delta: GraphDelta, at place: Int) { stretches[place].learn(delta) }
 
     /// All that was recorded; the recorder begins anew.
     func take(_ context: ManagedObjectContext) -> [GraphDelta] {
@@ -305,6 +317,7 @@ final class EditRecorder {
             existed: entry.existed,
             exists: exists,
             wasSaved: entry.wasSaved,
+            reachedBy: exists ? nil : entry.reachedBy,
             object: isWhole ? object : nil,
             values: values,
             lists: lists
@@ -337,7 +350,10 @@ final class EditRecorder {
                     isOrdered: relationship.isOrdered,
                     isWhole: entry.existed != (object != nil)
                 )
-                if let list { lists.append(list) }
+                if var list {
+                    list.wasStored = entry.storedLists.contains(slot)
+                    lists.append(list)
+                }
             case .marks(let before):
                 let (added, removed) = context.marks(id, slot).changes(since: before)
                 if added.isEmpty, removed.isEmpty { continue }

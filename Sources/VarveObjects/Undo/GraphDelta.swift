@@ -46,6 +46,8 @@ struct GraphDelta {
         let members: (before: [ObjectID], after: [ObjectID])?
         /// Others changed the order since: it stays.
         var leavesOrder = false
+        /// Of a deleted object: whether it had the members that its commit gave it, and no edits.
+        var wasStored = false
 
         /// All members, as the way to a side leaves them and wants them.
         func sides(_ side: DeltaSide) -> (left: [ObjectID], wanted: [ObjectID])? {
@@ -94,6 +96,8 @@ struct GraphDelta {
         let exists: Bool
         /// Whether some commit has had it.
         let wasSaved: Bool
+        /// Of a deleted object: the one from which a cascade came to it; nil: the app deleted it.
+        var reachedBy: ObjectID?
         /// Of an object that came or went: so that it is the same instance again.
         var object: (any ManagedObject)?
         /// Of an object that came or went: every column. Behind a deletion stand the relationships
@@ -112,12 +116,18 @@ struct GraphDelta {
                 existed: existed,
                 exists: exists,
                 wasSaved: wasSaved,
+                reachedBy: reachedBy,
                 object: object,
                 values: values.map { value in
-                    guard model.properties[value.slot].relationship == nil,
-                        edits.indices.contains(value.slot), let edited = edits[value.slot]
-                    else { return value }
-                    return Value(slot: value.slot, before: edited, after: value.after)
+                    guard edits.indices.contains(value.slot), let edited = edits[value.slot] else {
+                        return value
+                    }
+                    let isReference = model.properties[value.slot].relationship != nil
+                    return Value(
+                        slot: value.slot,
+                        before: edited,
+                        after: isReference ? edited : value.after
+                    )
                 },
                 lists: lists
             )
@@ -125,6 +135,8 @@ struct GraphDelta {
     }
 
     var items: [Item] = []
+    /// The commit over which it was taken down.
+    var commit: CommitNumber?
     /// The blobs that the values name: their bytes are kept as long as this is.
     var blobs: [BlobReference: Blob] = [:]
 

@@ -83,6 +83,10 @@ extension ManagedObjectContext {
         return edit.added.filter { doomed[$0] != nil }
     }
 
+    func hasEdits(_ id: ObjectID, _ slot: Int) -> Bool {
+        toManyEdits[ToManyKey(owner: id, slot: slot)] != nil
+    }
+
     /// What the edits of a list say of members.
     func marks(_ id: ObjectID, _ slot: Int) -> ToManyEdit.Marks {
         toManyEdits[ToManyKey(owner: id, slot: slot)]?.marks ?? .none

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
         var stays: [GraphDelta.Item] = []
         asOneEdit {
             record(plan)
-            for item in plan.missed { miss(item) }
+            for item in plan.missed { miss(item, delta) }
             if let journal = plan.journal {
                 lay(journal, plan, delta)
                 stays = plan.leaving.filter { registered($0.id)?.storage.isOver == false }
@@ -44,17 +44,17 @@ extension ManagedObjectContext {
 
     /// An object that others deleted, and this context does not delete any more: edits of it are
     /// edits of what is gone, and who leads to it misses it.
-    private func miss(_ item: GraphDelta.Item) {
+    private func miss(_ item: GraphDelta.Item, _ delta: GraphDelta) {
         alsoDeleted[item.id] = nil
         let object = instance(item.id, item.model, item.object)
-        for value in item.values where !value.wasStored && item.isAttribute(value.slot) {
-            hide(value.before, in: object, value.slot)
+        for value in item.values where item.isAttribute(value.slot) {
+            keepBlob(value.before, delta, object, value.slot)
+            if !value.wasStored { hide(value.before, in: object, value.slot) }
         }
     }
 
     /// The journal is another one; attributes are not in it, nor is who is new.
     private func lay(_ journal: Journal, _ plan: DeltaPlan, _ delta: GraphDelta) {
-        var journal = journal
         for item in plan.leaving {
             guard let object = registered(item.id), object.isInserted, !object.storage.isOver
             else { continue }
@@ -69,27 +69,32 @@ extension ManagedObjectContext {
             }
         }
         if withdrawals != start { return }
+        // A deletion is done again that others have made as well.
+        for item in delta.items
+        where !item.isThere(plan.side) && item.isThere(plan.side.other) && isDeletedByOthers(item) {
+            alsoDeleted[item.id] = item.model
+        }
         self.journal = journal
         replay()
         if withdrawals != start { return }
         // What others deleted as well, and came back here as new, is deleted by the journal again.
         endEdits(ofDoomed: delta.items.filter { !$0.isThere(plan.side) }.map(\.id))
         each(plan.returning + plan.changing, since: start) { setAttributes($0, delta) }
-        // Observers of all that may have edited: the journal knows what ends here after all.
-        let isEdited = self.journal.intents.count != journal.intents.count
-        if withdrawals == start { endNew(plan.leaving, isEdited) }
+        if withdrawals == start { endNew(plan.leaving) }
         forgetIfNothingIsLeft()
     }
 
     /// Ends new objects that a journal knows nothing of. One that others deleted, and an undo
     /// brought back, may be in it: what leads to it leads nowhere again, and nobody misses it.
-    private func endNew(_ items: [GraphDelta.Item], _ isEdited: Bool) {
+    private func endNew(_ items: [GraphDelta.Item]) {
         let ended = items.filter { registered($0.id)?.isInserted == true }
         let returned = ended.filter {
             registered($0.id)?.storage.state.contains(.returned) == true
         }
-        let isKnown = isEdited || !returned.isEmpty
-        if isKnown { journal.forget(Set(ended.map(\.id)), schema) }
+        // So may one to which an observer of all that led something.
+        let ids = Set(ended.map(\.id))
+        let isKnown = !returned.isEmpty || journal.intents.contains { $0.names(ids) }
+        if isKnown { journal.forget(ids, schema) }
         let start = withdrawals
         endNew(ended.map(\.id))
         if !isKnown || withdrawals != start { return }

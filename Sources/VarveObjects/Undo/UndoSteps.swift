@@ -57,8 +57,12 @@ final class UndoSteps {
     func noteEdit() { if !undone.isEmpty, !recorder.isPaused { undone = [] } }
 
     /// Takes in what a deletion reached when it was saved.
-    func learn(_ delta: GraphDelta, at place: (step: Int, delta: Int)) {
-        done[place.step].deltas[place.delta].learn(delta)
+    func learn(_ delta: GraphDelta, at place: Place) {
+        if place.step < done.count {
+            done[place.step].deltas[place.delta].learn(delta)
+        } else {
+            recorder.learn(delta, at: place.delta)
+        }
     }
 
     fileprivate func push(_ step: Step) {

@@ -1,0 +1,96 @@
+// Observers that change the graph in the middle of an edit of it.
+//
+// Invariants
+// - An evaluator that finds another version of the graph than it began with changes nothing any
+//   more; who ran it lays the journal again, or leaves that to one that is under way around it.
+// - An edit of other properties than those that the edit around it is about interrupts nothing:
+//   laid one after the other they come to the same.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// Runs the evaluator. False: an observer edited relationships, moved the context or ended
+    /// edits in the middle. From then on the evaluator changes nothing, and the journal has to be
+    /// laid.
+    func withoutInterruption(_ body: () -> Void) -> Bool {
+        graphVersion += 1
+        let (version, outer) = (graphVersion, laidVersion)
+        laidVersion = version
+        evaluators += 1
+        defer {
+            laidVersion = outer
+            evaluators -= 1
+        }
+        let before = withdrawals
+        body()
+        if has(.observersAreNotNoticed) { return withdrawals == before }
+        return graphVersion == laidVersion || has(.editsOutliveARollback)
+    }
+
+    /// Runs the evaluator for one intent. Where it is one of an observer in the middle of another
+    /// one, and changes nothing that this one is about, that one goes on.
+    func besideOthers(_ intent: Intent, _ body: () -> Void) -> Bool {
+        guard core.observes else { return withoutInterruption(body) }
+        let (outer, isNested) = (concerned, evaluators > 0 && !isInterrupted)
+        let others = touched
+        concerned = concerns(intent)
+        touched = []
+        let isWhole = withoutInterruption(body)
+        let own = touched
+        (concerned, touched) = (outer, [])
+        if isNested { touched = others.flatMap { others in own.map { others + $0 } } }
+        if isNested, isWhole, let outer, let own, !own.contains(where: outer.contains) {
+            laidVersion = graphVersion
+        }
+        return isWhole
+    }
+
+    /// The properties that an intent reads and changes; nil: it may be any.
+    private func concerns(_ intent: Intent) -> Set<ToManyKey>? {
+        switch intent {
+        case .relate(let model, let id, let slot, let target):
+            return concerns(model, id, slot, target)
+        case .link(let model, let id, let slot, let member, _),
+            .unlink(let model, let id, let slot, let member):
+            guard let relationship = model.properties[slot].relationship,
+                let inverse = relationship.inverseSlot,
+                let far = schema.entity(relationship.target)
+            else { return [ToManyKey(owner: id, slot: slot)] }
+            if relationship.isKeptByInverse { return concerns(far, member, inverse, id) }
+            return [ToManyKey(owner: id, slot: slot), ToManyKey(owner: member, slot: inverse)]
+        case .arrange(_, let id, let slot, _): return [ToManyKey(owner: id, slot: slot)]
+        case .delete: return nil
+        }
+    }
+
+    private func concerns(
+        _ model: EntityModel,
+        _ id: ObjectID,
+        _ slot: Int,
+        _ target: ObjectID?
+    ) -> Set<ToManyKey>? {
+        var keys: Set<ToManyKey> = [ToManyKey(owner: id, slot: slot)]
+        guard let relationship = model.properties[slot].relationship,
+            let inverse = relationship.inverseSlot,
+            let far = schema.entity(relationship.target)
+        else { return keys }
+        do throws(StoreError) {
+            for other in [try reference(id, model, slot), target].compactMap(\.self) {
+                keys.insert(ToManyKey(owner: other, slot: inverse))
+                guard !relationship.inverseIsToMany, try isAlive(other, far),
+                    let partner = try reference(other, far, inverse)
+                else { continue }
+                keys.insert(ToManyKey(owner: partner, slot: slot))
+            }
+        } catch { return nil }
+        return keys
+    }
+
+    /// Whether what the evaluator has read may be no more.
+    var isInterrupted: Bool { laidVersion != graphVersion && !ignoresObservers }
+
+    private var ignoresObservers: Bool {
+        has(.editsOutliveARollback) || has(.observersAreNotNoticed)
+    }
+}
