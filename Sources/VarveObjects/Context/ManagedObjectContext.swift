@@ -64,15 +64,15 @@ public final class ManagedObjectContext: Observable {
     var deletions: [ObjectID] = []
     /// How many of them have lost their edits, or came by a replay and keep them.
     var deletionsEnded = 0
-    var doomedBefore: Set<ObjectID> = []  // by a journal that is laid again
+    /// Doomed before the journal was laid again.
+    var doomedBefore: Set<ObjectID> = []
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Large values of rows that are gone, read before their commit was left.
     var keptValues: [ObjectID: KeptValues] = [:]
     /// The commit that a save leaves, while it settles.
     @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
-    /// Grows whenever all edits end, given up or saved: an edit under way, whose observer did that,
-    /// sees it.
+    /// Grows whenever all edits end, given up or saved: an edit under way sees it.
     var withdrawals = 0
     /// Grows with each run of the evaluator and whenever edits end.
     var graphVersion = 0

@@ -247,8 +247,7 @@ extension ManagedObjectContext: GraphState {
         defer { announceStates() }
         guard isWhole else {
             // What was done of it by then may rest on what is no more. After a rollback, a reset or
-            // a save nothing of it stays an edit.
-            // One that is under way already lays it again.
+            // a save nothing of it stays an edit. An evaluator around this one lays it all again.
             if evaluators == 0 { layAgain() }
             noteLiveEdit()
             return
