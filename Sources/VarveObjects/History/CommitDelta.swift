@@ -102,7 +102,7 @@ struct CommitDelta {
                 let new = try side(owner, far, after)
             else { continue }
             if let item = try link(from: owner, far, slot, relationship, to: id, new, reached) {
-                delta.learn(GraphDelta(items: [item]))
+                delta.items.append(item)
             }
         }
         return delta

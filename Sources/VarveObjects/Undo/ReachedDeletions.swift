@@ -196,8 +196,11 @@ extension UndoSteps {
 }
 
 extension GraphDelta {
-    /// Takes another one in that names other objects, or other properties.
-    fileprivate mutating func add(_ other: GraphDelta) { learn(other) }
+    /// Adds the items of another one; `learn` joins those of one object.
+    fileprivate mutating func add(_ other: GraphDelta) {
+        items += other.items
+        blobs.merge(other.blobs) { known, _ in known }
+    }
 
     /// Takes in what a deletion did. What is known already stays as it is, but for what others
     /// changed of an object that is deleted in it.
