@@ -269,4 +269,200 @@ import Testing
         #expect(stored.caption == "edited")
         #expect(try stored.data?.readAll().count == 3)
     }
+
+    private struct Stop: Error {}
+
+    private enum Edit: CaseIterable {
+        case toOne, again, list, order, oneToOne, delete
+    }
+
+    @MainActor private func make(_ edit: Edit, _ n: [Node], _ context: ManagedObjectContext) {
+        switch edit {
+        case .toOne, .again: n[2].parent = n[1]
+        case .list: n[2].picks.append(n[1])
+        case .order: n[2].playlist.insert(n[1], at: 0)
+        case .oneToOne: n[2].next = n[1]
+        case .delete:
+            context.delete(n[2])
+            context.processPendingChanges()
+        }
+    }
+
+    /// An observer moves the context in the middle of an edit, which a transaction or an undo takes
+    /// back: nothing of it stays, and what was edited before does.
+    @MainActor @Test(arguments: [false, true], [false, true])
+    private func anEditIsTakenBackThroughAMove(_ throwsIt: Bool, _ saves: Bool) throws {
+        for edit in Edit.allCases {
+            let container = try graph()
+            let context = observed(container)
+            let n = try nodes("a", "b", "c", "d", "e", "f", in: context)
+            n[2].playlist.append(n[3])
+            n[4].previous = n[2]
+            n[5].parent = n[2]
+            try context.save()
+            context.undoLimit = 9
+            if edit == .again { context.withUndoGroup { n[2].parent = n[0] } }
+            before({
+                _ = (n[2].parent, n[2].picks.ids, n[2].playlist.ids, n[2].next, n[2].isDeleted)
+            }) {
+                do {
+                    let other = container.newContext()
+                    try other.object(with: n[3].id).parent = other.object(with: n[0].id)
+                    try other.save()
+                } catch { Issue.record(error) }
+                context.advance()
+            }
+            if throwsIt {
+                #expect(throws: Stop.self) {
+                    try context.transaction {
+                        make(edit, n, context)
+                        throw Stop()
+                    }
+                }
+            } else {
+                context.withUndoGroup { make(edit, n, context) }
+                #expect(n[2].isDeleted == (edit == .delete), "\(edit)")
+                #expect((n[2].parent === n[1]) == (edit == .toOne || edit == .again), "\(edit)")
+                if saves { try context.save() }
+                #expect(try context.undo().isEmpty, "\(edit)")
+            }
+            #expect(n[3].parent === n[0], "\(edit): the context moved")
+            #expect(n[2].parent === (edit == .again ? n[0] : nil), "\(edit)")
+            #expect(n[2].picks.isEmpty && n[2].playlist.ids == [n[3].id], "\(edit)")
+            #expect(n[2].next === n[4] && n[5].parent === n[2] && !n[2].isDeleted, "\(edit)")
+            if !throwsIt {
+                #expect(try context.redo().isEmpty, "\(edit)")
+                let isThere = try context.fetch(Node.all).contains { $0 === n[2] }
+                #expect(isThere == (edit != .delete), "\(edit)")
+                #expect((n[2].parent === n[1]) == (edit == .toOne || edit == .again), "\(edit)")
+                #expect(n[2].picks.count == (edit == .list ? 1 : 0), "\(edit)")
+                #expect((n[2].next === n[1]) == (edit == .oneToOne), "\(edit)")
+            } else {
+                #expect(context.hasChanges == (edit == .again), "\(edit)")
+            }
+            try expectWhole(container, context, "\(edit)")
+        }
+    }
+
+    /// An observer advances over others' deletion in the middle of a refresh, and edits: the last
+    /// values stay, and a policy brings them back. One that finds another row shows that.
+    @MainActor @Test(arguments: [false, true], [false, true])
+    func anObserverMovesInARefresh(_ merges: Bool, _ deletes: Bool) throws {
+        let container = try graph()
+        let context = observed(container)
+        let x = try #require(try nodes("x", in: context).first)
+        x.score = 3
+        try context.save()
+        let other = container.newContext()
+        let theirs = try other.object(with: x.id)
+        if deletes { other.delete(theirs) } else { theirs.score = 4 }
+        try other.save()
+        before({ _ = x.name }) {
+            context.advance()
+            x.name = "edited"
+        }
+        context.refresh(x, mergeChanges: merges)
+        #expect(x.isDeleted == deletes)
+        #expect(x.score == (deletes ? 3 : 4))
+        // A refresh gives up edits, also those of its observers.
+        #expect(x.name == (merges ? "edited" : "x"))
+        try context.save(mergePolicy: .overwrite)
+        let stored = try container.newContext().fetch(Node.all)
+        let expected = merges ? "edited 3.0" : "x 3.0"
+        let isStored = merges || !deletes
+        #expect(
+            stored.map { "\($0.name) \($0.score)" }
+                == (isStored ? [deletes ? expected : expected.replacing("3.0", with: "4.0")] : [])
+        )
+        #expect(context.readFailures.isEmpty)
+    }
+
+    /// An observer deletes, in the middle of a move, what a deletion of the transaction reaches.
+    @MainActor @Test func aTransactionGivesBackWhatWasDeletedTwice() throws {
+        let container = try graph()
+        let context = observed(container)
+        let n = try nodes("x", "y", "z", in: context)
+        before({ _ = n[2].children.ids }) { context.delete(n[0]) }
+        #expect(throws: Stop.self) {
+            try context.transaction {
+                n[0].parent = n[1]
+                context.delete(n[1])
+                let other = container.newContext()
+                try other.object(with: n[0].id).parent = other.object(with: n[2].id)
+                try other.save()
+                context.advance()
+                throw Stop()
+            }
+        }
+        #expect(!context.hasChanges && !n[0].isInserted && n[0].parent === n[2])
+        try expectWhole(container, context, "deleted twice")
+    }
+
+    private enum Laid: CaseIterable { case branch, undo, revert }
+
+    /// An observer rolls all back in the middle of what a branch, an undo or a revert does: nothing
+    /// of it is done behind that.
+    @MainActor @Test(arguments: Laid.allCases) private func aRollbackEndsWhatIsLaid(
+        _ laid: Laid
+    ) throws {
+        for kind in 0..<3 {
+            let container = try PersistentContainer.inMemory(
+                schema: GraphSchema.self,
+                options: ContainerOptions(retention: .all)
+            )
+            let context = observed(container)
+            let p = try #require(try nodes("p", in: context).first)
+            context.undoLimit = 9
+            func make(_ context: ManagedObjectContext) throws -> Node {
+                let owner = try context.object(with: p.id)
+                let new = Node(in: context)
+                (new.name, new.score) = ("new", 4)
+                switch kind {
+                case 0: new.parent = owner
+                case 1: owner.playlist.append(new)
+                default:
+                    owner.next = new
+                    new.parent = owner
+                    new.picks.append(owner)
+                }
+                return new
+            }
+            let branch = try laid == .branch ? context.branch() : nil
+            let new = try make(branch ?? context)
+            if laid != .branch {
+                try context.save()
+                if laid == .undo { try context.undo() } else { context.delete(new) }
+                try context.save()
+            }
+            before({ _ = (p.children.ids, p.playlist.ids, p.next) }) { context.rollback() }
+            switch laid {
+            case .branch: _ = try branch?.mergeIntoParent(.error)
+            case .undo: try context.redo()
+            case .revert: try context.revert(commit: #require(context.commit))
+            }
+            #expect(context.readFailures.isEmpty, "\(laid) \(kind)")
+            #expect(!context.hasChanges, "\(laid) \(kind)")
+            try expectWhole(container, context, "\(laid) \(kind)")
+        }
+    }
+
+    /// An observer takes an edit back when a save has written it, and the row is still the old one.
+    @MainActor @Test(arguments: [false, true], [false, true])
+    func anObserverTakesBackWhatIsSaved(_ isNew: Bool, _ isAlone: Bool) throws {
+        let container = try graph()
+        let context = observed(container)
+        var n = try nodes("x", "y", in: context)
+        if isNew { n[0] = Node(in: context) }
+        n[0].children.append(n[0])
+        if !isAlone {
+            let other = container.newContext()
+            try other.object(with: n[1].id).score = 1
+            try other.save()
+        }
+        before({ _ = n[0].children.ids }) { n[0].parent = nil }
+        try context.save()
+        #expect(n[0].parent == nil && n[0].children.isEmpty && context.hasChanges)
+        try expectWhole(container, context, "saved just now")
+        #expect(n[0].parent == nil && n[0].children.isEmpty)
+    }
 }

@@ -54,13 +54,17 @@ extension ManagedObjectContext {
 
     /// Moves to `newer` and merges what others changed; `own` objects are settled by the caller.
     func move(to newer: RecordSnapshot, except own: Set<ObjectID>) {
-        guard let older = snapshot else {
+        guard let known = snapshot else {
             snapshot = newer
             return
         }
-        guard newer.number > older.number else { return }
+        guard newer.number > known.number else { return }
         // What was deleted is decided by the commit that the app saw.
         processPendingDeletions()
+        let (start, underWay) = (withdrawals, takeOutEditUnderWay())
+        defer { if withdrawals == start { putBack(underWay) } }
+        // Observers of that may have moved it as well.
+        guard let older = snapshot, newer.number > older.number else { return }
         endStretches()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.

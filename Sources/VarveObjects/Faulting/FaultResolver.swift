@@ -77,12 +77,17 @@ extension ManagedObjectContext {
 
     /// Drops the row and what was read of relationships. Edits are the caller's concern.
     func turnIntoFault(_ object: any ManagedObject) {
-        guard let row = object.storage.row else { return }
+        if object.storage.row == nil { return }
         // An observer is told once. Whoever reads again is a new one, and a fault that nobody looks
         // at need not keep what observing costs, which is more than the object itself.
         let observation = object.storage.observation
         object.storage.observation = nil
         observation?.announce(object, nil, isBefore: true)
+        // It may have moved the context: the row is another one, or the last that there is.
+        guard let row = object.storage.row, !object.storage.state.contains(.gone) else {
+            observation?.announce(object, nil, isBefore: false)
+            return
+        }
         object.storage.row = nil
         object.storage.related = nil
         container.store.rowCache.unpin(row)
@@ -199,6 +204,9 @@ extension ManagedObjectContext {
         slot: Int
     ) throws(StoreError) -> Bool {
         if object.isInserted || object.storage.state.contains(.invalid) { return false }
+        // Its edits were saved just now, and the row is the one before.
+        let isSettling = object.storage.state.isDisjoint(with: [.updated, .deleted, .gone])
+        if isSettling, object.storage.edits != nil { return false }
         let stored = try storedValue(of: object, slot: slot)
         return has(.equalMeansSwiftEqual) ? stored == value : stored.isSame(as: value)
     }

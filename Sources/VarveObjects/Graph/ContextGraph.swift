@@ -237,6 +237,7 @@ extension ManagedObjectContext: GraphState {
         // it, values do not.
         if observersTold > 0, undoSteps?.recorder.isPaused == true { era += 1 }
         if !lostTargets.isEmpty { forgetLost(intent) }
+        let isOutermost = journal.begin()
         journal.append(intent, isFirst: isAsStored(intent, object))
         var failure: StoreError?
         editsUnderWay += 1
@@ -249,15 +250,22 @@ extension ManagedObjectContext: GraphState {
             // What was done of it by then may rest on what is no more. After a rollback, a reset or
             // a save nothing of it stays an edit. An evaluator around this one lays it all again.
             if evaluators == 0 { layAgain() }
+            if isOutermost { journal.end() }
             noteLiveEdit()
             return
         }
         if let failure {
-            journal.removeLast()
+            if isOutermost {
+                journal.takeBack()
+                journal.end()
+            } else {
+                journal.removeLast()
+            }
             note(failure, object)
             replay()
             return
         }
+        if isOutermost { journal.end() }
         if let key = intent.subject, !object.isInserted, case .relate = intent,
             object.storage.edits?.values[key.slot] == nil
         {
@@ -351,8 +359,11 @@ extension ManagedObjectContext: GraphState {
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
     /// intents were taken out.
-    /// - Parameter isRecorded: whether what it changes is a part of the edit under way.
-    func replay(isRecorded: Bool = false) {
+    /// - Parameters:
+    ///   - isRecorded: whether what it changes is a part of the edit under way.
+    ///   - holdsBack: whether observers are told when all is laid: whoever moves or records in the
+    ///     middle finds half of it.
+    func replay(isRecorded: Bool = false, holdsBack: Bool = false) {
         let watched = watchedRelationships()
         let hidden = watchedDeletions()
         // Their deletion was recorded when it was made.
@@ -364,7 +375,7 @@ extension ManagedObjectContext: GraphState {
         // rounds they are told behind it.
         var rounds = 0
         if !isRecorded { replays += 1 }
-        while !layJournal(holdsBack: rounds >= 4) { rounds += 1 }
+        while !layJournal(holdsBack: holdsBack || rounds >= 4) { rounds += 1 }
         if !isRecorded { replays -= 1 }
         tellHeldBack()
         announce(watched)

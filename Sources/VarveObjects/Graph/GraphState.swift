@@ -142,6 +142,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsOthersOrder
     case undoForgetsWhatWasReached
     case observersAreNotNoticed
+    case movesSplitEdits
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -169,7 +170,9 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
         .undoForgetsOthersLinks, .undoForgetsOthersOrder, .undoForgetsWhatWasReached,
     ]
     /// Those that runs of observers that act find.
-    package static let ofMeddling: [PlantedObjectBug] = [.observersAreNotNoticed]
+    package static let ofMeddling: [PlantedObjectBug] = [
+        .observersAreNotNoticed, .movesSplitEdits,
+    ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,

@@ -118,6 +118,10 @@ struct Journal {
     private var dead = 0
     /// Whether some property may be named by more than its last word.
     private var hasHistory = false
+    /// Where the edit under way begins, with those that its observers make; nil: there is none.
+    private var begun: Int?
+    /// Entries in whose place those of the edit under way come when it has ended.
+    private var replaced: [Int] = []
 
     /// New objects that were deleted again, and are still in the entries.
     private var phantoms: Set<ObjectID> = []
@@ -146,14 +150,51 @@ struct Journal {
         if let key, !isFirst || lastWords != nil {
             if lastWords == nil { findLastWords() }
             if let earlier = lastWords?.updateValue(entries.count, forKey: key) {
-                entries[earlier] = nil
-                dead += 1
+                if let begun, earlier < begun {
+                    replaced.append(earlier)
+                } else {
+                    entries[earlier] = nil
+                    dead += 1
+                }
             }
         }
         entries.append(intent)
         // What follows stands on what was there.
         if key == nil { endWords() }
-        if dead > 64, dead > entries.count / 2 { compact() }
+        if begun == nil, dead > 64, dead > entries.count / 2 { compact() }
+    }
+
+    /// An edit begins, or one of an observer in the middle of it: until it has ended it can be
+    /// taken out again, and the journal is as it was before.
+    /// - Returns: whether it stands in no other one: then the caller ends it.
+    mutating func begin() -> Bool {
+        if begun != nil { return false }
+        takeOutPhantoms()
+        begun = entries.count
+        return true
+    }
+
+    /// The edit stands.
+    mutating func end() {
+        for place in replaced where entries[place] != nil {
+            entries[place] = nil
+            dead += 1
+        }
+        replaced.removeAll(keepingCapacity: true)
+        begun = nil
+    }
+
+    /// Takes out what was added since the edit under way began.
+    /// - Complexity: O(n)
+    mutating func takeBegun() -> [Intent] {
+        guard let begun else { return [] }
+        let taken = entries[begun...].compactMap(\.self)
+        entries.removeSubrange(begun...)
+        replaced = []
+        self.begun = nil
+        dead = entries.count { $0 == nil }
+        endWords()
+        return taken
     }
 
     /// No entry gives its place to a later one any more.
@@ -198,8 +239,21 @@ struct Journal {
     /// Takes out what does not count any more.
     mutating func removeAll(where isOut: (Intent) -> Bool) {
         takeOutPhantoms()
+        dropReplaced()
+        begun = begun.map { begun in entries[..<begun].count { !($0.map(isOut) ?? true) } }
         entries.removeAll { $0.map(isOut) ?? true }
         dead = 0
+        endWords()
+    }
+
+    /// Takes out the edit under way, and leaves those that its observers made.
+    mutating func takeBack() {
+        guard let begun, begun < entries.count, let intent = entries[begun] else { return }
+        if let key = Self.replaceable(intent) {
+            replaced.removeAll { entries[$0].flatMap(Self.replaceable) == key }
+        }
+        entries[begun] = nil
+        dead += 1
         endWords()
     }
 
@@ -210,6 +264,13 @@ struct Journal {
             dead -= 1
         }
         endWords()
+    }
+
+    private mutating func dropReplaced() {
+        if replaced.isEmpty { return }
+        let outer = begun
+        end()
+        begun = outer
     }
 
     /// New objects that were deleted again leave the journal: what led to them leads nowhere. No
@@ -267,6 +328,8 @@ struct Journal {
     }
 
     private mutating func compact() {
+        dropReplaced()
+        begun = begun.map { begun in entries[..<begun].count { $0 != nil } }
         var kept: [Intent?] = []
         var places: [Int: Int] = [:]
         for (index, entry) in entries.enumerated() {

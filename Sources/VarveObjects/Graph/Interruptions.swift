@@ -93,4 +93,31 @@ extension ManagedObjectContext {
     private var ignoresObservers: Bool {
         has(.editsOutliveARollback) || has(.observersAreNotNoticed)
     }
+
+    // MARK: A move in the middle
+
+    /// Takes the edit under way out of the journal, before its observer moves the context: it is an
+    /// edit of the commit behind the move, and who records has to know how things were without it.
+    /// What that shows then is as if the observer had been first.
+    func takeOutEditUnderWay() -> [Intent] {
+        guard evaluators > 0, isRecorded, recorders.contains(where: { !$0.isPaused }),
+            !has(.movesSplitEdits)
+        else { return [] }
+        let taken = journal.takeBegun()
+        if taken.isEmpty { return [] }
+        graphVersion += 1
+        replay(holdsBack: true)
+        // What it had deleted is recorded behind the move.
+        doomedBefore.formIntersection(doomed.keys)
+        return taken
+    }
+
+    /// Puts it back. Who submitted it lays the journal.
+    func putBack(_ taken: [Intent]) {
+        if taken.isEmpty { return }
+        recordJournal()
+        _ = journal.begin()
+        for intent in taken { journal.append(intent) }
+        recordAllEdits()
+    }
 }

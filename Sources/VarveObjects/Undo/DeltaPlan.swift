@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         }
         if !overwrites {
             plan.leavePartnersOfOthers()
-            if side == .after, plan.isLaidByValues { leaveWhatIsNotReached(delta, &plan) }
+            if plan.isLaidByValues { leaveWhatBelongsTogether(delta, &plan) }
         }
         return plan
     }
@@ -140,34 +140,6 @@ extension ManagedObjectContext {
     func isDeletedByOthers(_ item: GraphDelta.Item) -> Bool {
         guard let object = registered(item.id) ?? item.object else { return false }
         return object.storage.state.contains(.gone) && !object.storage.state.contains(.ended)
-    }
-
-    /// A deletion that is done again, object by object, takes along what its cascades reached, but
-    /// for what belongs to one that stays, or what others took out of a list.
-    private func leaveWhatIsNotReached(_ delta: GraphDelta, _ plan: inout DeltaPlan) {
-        let items = Dictionary(
-            delta.items.map { ($0.id, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
-        func isOut(_ item: GraphDelta.Item, _ leaving: Set<ObjectID>) -> Bool {
-            guard let id = item.reachedBy, let owner = items[id], !isHidden(item.id),
-                isThere(id, owner.model)
-            else { return false }
-            if !leaving.contains(id) { return true }
-            return owner.lists.contains { list in
-                list.sides(.after)?.left.contains(item.id) == true
-                    && owner.model.cascadeSlots.contains(list.slot)
-                    && (try? isMember(item.id, id, owner.model, list.slot)) == false
-            }
-        }
-        while true {
-            let leaving = Set(plan.leaving.map(\.id))
-            let stays = plan.leaving.filter { isOut($0, leaving) }
-            if stays.isEmpty { return }
-            let out = Set(stays.map(\.id))
-            plan.leaving.removeAll { out.contains($0.id) }
-            plan.conflicts += stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
-        }
     }
 
     private func decideReturning(

@@ -13,13 +13,16 @@ extension ManagedObjectContext {
 
     /// Something is about to change: how the journal was before it.
     func recordJournal() {
+        guard isRecorded else { return }
         for recorder in recorders { recorder.note(journal) }
     }
 
     /// An attribute or to-one relationship is about to change.
     func recordValue(of object: any ManagedObject, _ slot: Int) {
+        // A journal that is laid again sets no attributes: an observer did.
+        let isEdit = isRecorded || object.storage.model.properties[slot].relationship == nil
         // What is only marked may still lose what others lose with it.
-        guard isRecorded, doomed[object.storage.object] == nil,
+        guard !recorders.isEmpty, isEdit, doomed[object.storage.object] == nil,
             !doomedBefore.contains(object.storage.object),
             object.storage.state.isDisjoint(with: [.ended, .invalid]),
             // What is derived follows the rest, and is no step of its own.
@@ -94,7 +97,7 @@ extension ManagedObjectContext {
 
     /// An object came into the context that was not there before.
     func recordInsertion(_ object: any ManagedObject) {
-        guard isRecorded else { return }
+        if recorders.isEmpty { return }
         recordJournal()
         let wasSaved = !object.storage.isNew
         for recorder in recorders { recorder.noteInserted(object, wasSaved: wasSaved) }

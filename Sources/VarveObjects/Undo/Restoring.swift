@@ -28,9 +28,9 @@ extension ManagedObjectContext {
                 return
             }
             bringBack(plan.returning, delta)
-            each(plan.changing, since: start) { setAttributes($0, delta) }
-            each(steps, since: start) { setReferences($0, plan.side) }
-            each(steps, since: start) { setLists($0, plan.side) }
+            each(plan.changing, since: start) { setAttributes($0, delta, since: start) }
+            each(steps, since: start) { setReferences($0, plan.side, since: start) }
+            each(steps, since: start) { setLists($0, plan.side, since: start) }
             if withdrawals == start { remove(plan.leaving) }
         }
         noteLiveEdit()
@@ -75,11 +75,14 @@ extension ManagedObjectContext {
             alsoDeleted[item.id] = item.model
         }
         self.journal = journal
+        self.journal.end()
         replay()
         if withdrawals != start { return }
         // What others deleted as well, and came back here as new, is deleted by the journal again.
         endEdits(ofDoomed: delta.items.filter { !$0.isThere(plan.side) }.map(\.id))
-        each(plan.returning + plan.changing, since: start) { setAttributes($0, delta) }
+        each(plan.returning + plan.changing, since: start) {
+            setAttributes($0, delta, since: start)
+        }
         if withdrawals == start { endNew(plan.leaving) }
         forgetIfNothingIsLeft()
     }
@@ -132,7 +135,7 @@ extension ManagedObjectContext {
                 makeAgain(step, delta)
                 return
             }
-            setAttributes(step, delta)
+            setAttributes(step, delta, since: start)
         }
         // Edits that led to what was gone have somewhere to lead to.
         if !lostTargets.isEmpty, steps.count > pending.count, withdrawals == start { layAgain() }
@@ -208,13 +211,13 @@ extension ManagedObjectContext {
         _ = keepPending(blob, for: object, slot)
     }
 
-    private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta) {
+    private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta, since start: Int) {
         let object = object(step.item.id, step.item.model)
         // Something else that is deleted takes it along, and may give it back.
         let isHidden = isHidden(step.item.id)
         if object.storage.isDeleted, !isHidden { return }
         for (slot, value) in step.slots
-        where step.item.model.properties[slot].relationship == nil {
+        where withdrawals == start && step.item.isAttribute(slot) {
             keepBlob(value, delta, object, slot)
             if isHidden {
                 hide(value, in: object, slot)
@@ -224,9 +227,9 @@ extension ManagedObjectContext {
         }
     }
 
-    private func setReferences(_ step: DeltaPlan.Step, _ side: DeltaSide) {
+    private func setReferences(_ step: DeltaPlan.Step, _ side: DeltaSide, since start: Int) {
         let (model, id) = (step.item.model, step.item.id)
-        for (slot, value) in step.slots {
+        for (slot, value) in step.slots where withdrawals == start {
             guard let far = targetModel(model, slot) else { continue }
             let object = object(id, model)
             var target = value.object
@@ -252,22 +255,24 @@ extension ManagedObjectContext {
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.
         each(has(.redoCascadesFurther) ? [] : items, since: start) { item in
-            if item.existed { leadAsAtLast(item) } else { detach(item) }
+            if item.existed { leadAsAtLast(item, start) } else { detach(item, start) }
         }
         each(items, since: start) { markDeleted(object($0.id, $0.model)) }
-        processPendingDeletions()
+        if withdrawals == start { processPendingDeletions() }
         hooksAreSilent -= 1
     }
 
     /// Gives an object that is to be deleted again the relationships that it had when it was.
-    private func leadAsAtLast(_ item: GraphDelta.Item) {
+    private func leadAsAtLast(_ item: GraphDelta.Item, _ start: Int) {
         let slots = item.values.filter { !$0.before.isSame(as: $0.after) }
             .map { ($0.slot, isTaken($0.after, item, $0.slot) ? .null : $0.after) }
         let step = DeltaPlan.Step(item: item, slots: slots, lists: item.lists)
-        setReferences(step, .after)
+        setReferences(step, .after, since: start)
         for list in item.lists {
             for member in list.removed
-            where (try? isMember(member, item.id, item.model, list.slot)) == true {
+            where withdrawals == start
+                && (try? isMember(member, item.id, item.model, list.slot)) == true
+            {
                 submit(
                     .unlink(item.model, item.id, slot: list.slot, member),
                     object(item.id, item.model)
@@ -287,10 +292,10 @@ extension ManagedObjectContext {
         return partner.map { $0 != item.id && isThere($0, item.model) } ?? false
     }
 
-    private func detach(_ item: GraphDelta.Item) {
+    private func detach(_ item: GraphDelta.Item, _ start: Int) {
         let (model, id) = (item.model, item.id)
         let object = object(id, model)
-        for slot in model.relationshipSlots {
+        for slot in model.relationshipSlots where withdrawals == start {
             if model.properties[slot].relationship?.isToMany == false {
                 if value(of: object, slot: slot)?.object == nil { continue }
                 submit(.relate(model, id, slot: slot, to: nil), object)
@@ -301,7 +306,8 @@ extension ManagedObjectContext {
                 // What others linked to it stays, too.
                 members = (try? self.members(of: object, slot: slot)) ?? members
             }
-            for member in members where (try? isMember(member, id, model, slot)) == true {
+            for member in members
+            where withdrawals == start && (try? isMember(member, id, model, slot)) == true {
                 submit(.unlink(model, id, slot: slot, member), object)
             }
         }

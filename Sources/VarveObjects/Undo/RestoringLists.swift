@@ -39,11 +39,19 @@ extension ManagedObjectContext {
         return now.filter(known.contains) != left.filter(present.contains)
     }
 
-    func setLists(_ step: DeltaPlan.Step, _ side: DeltaSide) {
-        for list in step.lists { set(list, of: step.item, to: side) }
+    /// - Parameter start: the count of withdrawals at the beginning: another one ends it.
+    func setLists(_ step: DeltaPlan.Step, _ side: DeltaSide, since start: Int) {
+        for list in step.lists where withdrawals == start {
+            set(list, of: step.item, to: side, since: start)
+        }
     }
 
-    private func set(_ list: GraphDelta.List, of item: GraphDelta.Item, to side: DeltaSide) {
+    private func set(
+        _ list: GraphDelta.List,
+        of item: GraphDelta.Item,
+        to side: DeltaSide,
+        since start: Int
+    ) {
         if has(.undoForgetsLists) { return }
         let (model, id, slot) = (item.model, item.id, list.slot)
         guard let far = targetModel(model, slot),
@@ -60,17 +68,19 @@ extension ManagedObjectContext {
                 added = members
             }
             for member in removed where try isMember(member, of: object, slot: slot) {
+                if withdrawals != start { return }
                 submit(.unlink(model, id, slot: slot, member), object)
             }
+            if withdrawals != start { return }
             if list.leavesOrder, let members {
                 try place(added.filter { isThere($0, far) }, in: object, slot, as: members)
                 return
             }
-            for member in added where isThere(member, far) {
+            for member in added where withdrawals == start && isThere(member, far) {
                 if try isMember(member, of: object, slot: slot) { continue }
                 submit(.link(model, id, slot: slot, member, .end), object)
             }
-            guard relationship.isOrdered, let members else { return }
+            guard relationship.isOrdered, let members, withdrawals == start else { return }
             let now = try self.members(of: object, slot: slot)
             let wanted = Self.merged(now, into: members)
             if wanted != now { submit(.arrange(model, id, slot: slot, wanted), object) }
@@ -88,11 +98,11 @@ extension ManagedObjectContext {
         _ slot: Int,
         as order: [ObjectID]
     ) throws(StoreError) {
-        let isAdded = Set(added)
+        let (isAdded, start) = (Set(added), withdrawals)
         var now = try members(of: object, slot: slot).filter { !isAdded.contains($0) }
         var present = Set(now)
         var before: ObjectID?
-        for member in order {
+        for member in order where withdrawals == start {
             if isAdded.contains(member) {
                 let index = before.flatMap { now.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
                 let place = LinkPlace.between(before, index < now.count ? now[index] : nil)
@@ -103,7 +113,7 @@ extension ManagedObjectContext {
             }
             if present.contains(member) { before = member }
         }
-        for member in added where !present.contains(member) {
+        for member in added where withdrawals == start && !present.contains(member) {
             let (model, id) = (object.storage.model, object.storage.object)
             submit(.link(model, id, slot: slot, member, .end), object)
         }

@@ -17,6 +17,8 @@ extension ManagedObjectContext {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         processPendingDeletions()
+        // Inside of an observer: the edit around it is none of this transaction.
+        journal.end()
         let recorder = EditRecorder()
         recorders.append(recorder)
         openTransactions += 1
@@ -40,7 +42,10 @@ extension ManagedObjectContext {
         // What was only marked has changed nothing yet.
         let marked = deletesToProcess.filter { !earlier.contains($0) }
         deletesToProcess.removeAll { !earlier.contains($0) }
-        for id in marked { if let object = changed[id] { unmark(object) } }
+        // What a deletion reaches is marked by that as well.
+        for id in marked where doomed[id] == nil {
+            if let object = changed[id] { unmark(object) }
+        }
         let deltas = recorder.take(self)
         recorder.isPaused = true
         let start = withdrawals

@@ -48,8 +48,9 @@ class TangleWorld: EditingWorld {
 
     func note(_ line: @autoclosure () -> String) { script.append(line()) }
 
-    func name(_ object: any ManagedObject) -> String {
-        let id = object.objectID
+    func name(_ object: any ManagedObject) -> String { name(of: object.objectID) }
+
+    func name(of id: ManagedObjectID) -> String {
         if let known = names[id] { return known }
         names[id] = "#\(names.count)"
         return names[id] ?? ""

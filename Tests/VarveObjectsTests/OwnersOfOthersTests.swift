@@ -1,0 +1,159 @@
+// An undo or a redo that is to delete an owner, while others edited what belongs to it, linked
+// something to that or moved it: both go, or both stay.
+
+import Testing
+
+@testable import VarveObjects
+
+@Suite(.verified) struct OwnersOfOthersTests {
+    private func family(
+        _ context: ManagedObjectContext
+    ) throws -> (root: Node, list: Node, job: Node) {
+        let all = try nodes("root", "list", "job", in: context)
+        all[1].parent = all[0]
+        all[2].parent = all[1]
+        try context.save()
+        return (all[0], all[1], all[2])
+    }
+
+    private func theirs(
+        _ container: PersistentContainer,
+        _ body: (ManagedObjectContext) throws -> Void
+    ) throws {
+        let other = container.newContext()
+        try body(other)
+        try other.save()
+    }
+
+    private func names(_ container: PersistentContainer) throws -> [String] {
+        let fresh = container.newContext()
+        try expectSound(fresh)
+        return try fresh.fetch(Node.all).map { "\($0.name)<\($0.parent?.name ?? "")" }.sorted()
+    }
+
+    /// A redo of a deletion, saved or not, behind which others edited the last of what belongs to
+    /// it, or linked something to that.
+    @Test(arguments: [false, true], [false, true])
+    func aRedoLeavesTheOwner(_ saves: Bool, _ links: Bool) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, list, job) = try family(context)
+        let other = try #require(try nodes("other", in: context).first)
+        other.parent = root
+        try context.save()
+        context.undoLimit = 9
+        context.withUndoGroup { context.delete(root) }
+        if saves { try context.save() }
+        #expect(try context.undo().isEmpty)
+        if saves { try context.save() }
+        try theirs(container) { theirs in
+            let theirJob = try theirs.object(with: job.id)
+            if links {
+                let new = Node(in: theirs)
+                (new.name, new.parent) = ("new", theirJob)
+            } else {
+                theirJob.name = "edited"
+            }
+        }
+        context.advance()
+        let skipped = try context.redo()
+        let all = [root, list, job, other]
+        #expect(Set(skipped.map(\.object)) == Set(all.map(\.objectID)))
+        #expect(skipped.allSatisfy { $0.reason == .changedSince })
+        #expect(all.allSatisfy { !$0.isDeleted })
+        try expectSound(context)
+        try context.save()
+        let expected =
+            links
+            ? ["job<list", "list<root", "new<job", "other<root", "root<"]
+            : ["edited<list", "list<root", "other<root", "root<"]
+        #expect(try names(container) == expected)
+    }
+
+    /// What others took out of it before they edited it keeps nobody. What belongs to another owner
+    /// goes.
+    @Test func aRedoTakesWhatNobodyEdited() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, list, job) = try family(context)
+        let second = try nodes("second", "below", in: context)
+        second[1].parent = second[0]
+        try context.save()
+        context.undoLimit = 9
+        context.withUndoGroup {
+            context.delete(root)
+            context.delete(second[0])
+        }
+        try context.save()
+        try context.undo()
+        try context.save()
+        try theirs(container) { theirs in
+            let theirJob = try theirs.object(with: job.id)
+            theirJob.name = "edited"
+            try theirs.object(with: second[1].id).name = "edited too"
+            theirJob.parent = nil
+        }
+        context.advance()
+        let skipped = try context.redo()
+        #expect(Set(skipped.map(\.object)) == Set([job, second[0], second[1]].map(\.objectID)))
+        #expect(root.isDeleted && list.isDeleted && !job.isDeleted && !second[0].isDeleted)
+        try context.save()
+        #expect(try names(container) == ["edited too<second", "edited<", "second<"])
+    }
+
+    /// An undo of an insertion: others edited what it put below a new object, or took that out.
+    @Test(arguments: [false, true]) func anUndoLeavesTheOwner(_ takesOut: Bool) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (_, _, job) = try family(context)
+        context.undoLimit = 9
+        let new = context.withUndoGroup {
+            let new = [Node(in: context), Node(in: context)]
+            (new[0].name, new[1].name, new[1].parent) = ("owner", "owned", new[0])
+            job.parent = new[0]
+            return new
+        }
+        try context.save()
+        try theirs(container) { theirs in
+            let owned = try theirs.object(with: new[1].id)
+            owned.name = "edited"
+            if takesOut { owned.parent = nil }
+        }
+        context.advance()
+        let skipped = try context.undo()
+        let stays = takesOut ? [new[1]] : new
+        #expect(Set(skipped.map(\.object)) == Set(stays.map(\.objectID)))
+        #expect(new[0].isDeleted == takesOut && !new[1].isDeleted)
+        #expect(job.parent?.name == "list")
+        try context.save()
+        let expected = ["job<list", "list<root", "root<"]
+        #expect(
+            try names(container)
+                == (takesOut ? ["edited<"] + expected : ["edited<owner"] + expected + ["owner<"])
+                .sorted()
+        )
+    }
+
+    /// A step set a relationship that takes its target along, and deleted the object. Others put
+    /// something below both. What a step deleted by it goes again with it, or stays with it.
+    @Test func aRedoLeavesWhatItsLastEditReached() throws {
+        let container = try graph()
+        let context = container.newContext()
+        let (root, list, job) = try family(context)
+        context.undoLimit = 9
+        context.withUndoGroup {
+            job.parent = root
+            context.delete(root)
+        }
+        try context.save()
+        #expect(try context.undo().isEmpty)
+        #expect(job.parent === list)
+        try context.save()
+        try theirs(container) { try $0.object(with: job.id).name = "edited" }
+        context.advance()
+        let skipped = try context.redo()
+        #expect(Set(skipped.map(\.object)) == Set([root, list, job].map(\.objectID)))
+        try context.save()
+        #expect(try names(container) == ["edited<list", "list<root", "root<"])
+    }
+}
