@@ -243,6 +243,20 @@ import VarveTesting
         try StoreChecks.run(on: log.assembled(compresses: false))
     }
 
+    /// Found by `open-fixed`: the commit behind it counted to what no record may say, and the store
+    /// with that commit did not open again.
+    @Test("Counters of a commit that are at their end", arguments: [0, 8, 9])
+    func countersAtTheirEnd(field: Int) throws {
+        for seed in ["types", "history"] {
+            let bytes = try changed(seed) { log in
+                // The last part is a commit; number, live bytes, object IDs.
+                let last = log.parts.count - 1
+                LogParts.put((1 << 62) - 1, in: &log.parts[last].payload, at: field * 8)
+            }
+            try StoreChecks.run(on: bytes)
+        }
+    }
+
     /// Found with `open-fixed`, behind a row whose ID two entities had.
     @Test("A counter of object IDs that is below a row's is told, and recovered")
     func aCounterBelowARow() throws {

@@ -309,6 +309,47 @@ import VarveRecords
         }
     }
 
+    enum Reach: CaseIterable {
+        case list, chain
+    }
+
+    /// Others put n members, or a chain of n, in the reach of a deletion; the save deletes them and
+    /// the step learns of them. Undo brings them back, redo takes them along.
+    @Test(arguments: Reach.allCases)
+    func `A step learns of what a save reached`(_ reach: Reach) throws {
+        for work in ["save", "undo", "redo"] {
+            try expectLinear(entries: 24) { count in
+                let nodes = try Nodes(count)
+                nodes.context.undoLimit = 3
+                nodes.context.withUndoGroup { nodes.context.delete(nodes.owner) }
+                let other = nodes.container.newContext()
+                var last = try other.object(with: nodes.owner.id)
+                for member in try other.same(nodes.members) {
+                    member.parent = last
+                    if reach == .chain { last = member }
+                }
+                try other.save()
+                nodes.context.advance()
+                if work == "save" { return (nodes, { try nodes.context.save() }) }
+                try nodes.context.save()
+                if work == "undo" {
+                    func undo() throws {
+                        #expect(try nodes.context.undo().isEmpty)
+                        #expect(try nodes.context.count(Node.all) == count + 1)
+                    }
+                    return (nodes, undo)
+                }
+                try nodes.context.undo()
+                try nodes.context.save()
+                func redo() throws {
+                    #expect(try nodes.context.redo().isEmpty)
+                    #expect(try nodes.context.count(Node.all) == 0)
+                }
+                return (nodes, redo)
+            }
+        }
+    }
+
     @Test func `A context n commits behind moves on for what changed`() throws {
         for count in [1_200, 2_400] {
             let nodes = try Nodes(20)

@@ -38,8 +38,13 @@ import Testing
         let container = try graph()
         let context = container.newContext()
         let (root, list, job) = try family(context)
-        let other = try #require(try nodes("other", in: context).first)
+        let others = try nodes("other", "friend", in: context)
+        let (other, friend) = (others[0], others[1])
         other.parent = root
+        friend.next = root
+        friend.picks.append(list)
+        friend.playlist.append(root)
+        friend.playlist.append(other)
         try context.save()
         context.undoLimit = 9
         context.withUndoGroup { context.delete(root) }
@@ -61,12 +66,15 @@ import Testing
         #expect(Set(skipped.map(\.object)) == Set(all.map(\.objectID)))
         #expect(skipped.allSatisfy { $0.reason == .changedSince })
         #expect(all.allSatisfy { !$0.isDeleted })
+        // What led to what stays leads there.
+        #expect(friend.next === root && friend.picks.names == ["list"])
+        #expect(friend.playlist.names == ["root", "other"])
         try expectSound(context)
         try context.save()
         let expected =
             links
-            ? ["job<list", "list<root", "new<job", "other<root", "root<"]
-            : ["edited<list", "list<root", "other<root", "root<"]
+            ? ["friend<", "job<list", "list<root", "new<job", "other<root", "root<"]
+            : ["edited<list", "friend<", "list<root", "other<root", "root<"]
         #expect(try names(container) == expected)
     }
 

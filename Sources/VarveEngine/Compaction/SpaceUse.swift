@@ -18,7 +18,7 @@ extension StoreState {
         base.trees = baseTrees
         // An old page that cannot be read fails whoever needs it, not the counting.
         let change = (try? SpaceUse.change(from: base, to: self)) ?? 0
-        return SpaceUse.add(change, to: liveBytes) + pageBytes
+        return SpaceUse.add(change + Int64(clamping: pageBytes), to: liveBytes)
     }
 
     /// About as many stored bytes as the pages will have that are in memory only: LZ4 halves a
@@ -76,9 +76,11 @@ enum SpaceUse {
         return change
     }
 
-    /// `bytes` after a change, never below zero.
+    /// `bytes` after a change, never below zero, and never more than a record can say: a forged
+    /// store may begin there.
     static func add(_ change: Int64, to bytes: UInt64) -> UInt64 {
-        UInt64(max(0, Int64(clamping: bytes) + change))
+        let sum = UInt64(max(0, Int64(clamping: bytes) + change))
+        return min(sum, CommitRecord.countersEnd - 1)
     }
 
     /// Bytes of the frame that an entry of `largeValues` or `blobs` names.

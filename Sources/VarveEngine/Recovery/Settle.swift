@@ -51,7 +51,7 @@ struct Settle {
         Self.append(absorbed: commits, to: &body)
         var record = record
         record.operationCount = UInt32(clamping: changes.reduce(0) { $0 + $1.objects.count })
-        record.liveBytes += pages.pageBytes
+        record.liveBytes = SpaceUse.add(Int64(clamping: pages.pageBytes), to: record.liveBytes)
         try log.handLargeBody(leaving: reserve)
         let placed = log.appendCommit(
             .tree,

@@ -64,8 +64,8 @@ public final class ManagedObjectContext: Observable {
     var deletions: [ObjectID] = []
     /// How many of them have lost their edits, or came by a replay and keep them.
     var deletionsEnded = 0
-    /// Doomed before the journal was laid again.
-    var doomedBefore: Set<ObjectID> = []
+    /// Doomed before the journal was laid again, and by an edit that is taken out for a move.
+    var (doomedBefore, doomedAside): (Set<ObjectID>, Set<ObjectID>) = ([], [])
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Large values of rows that are gone, read before their commit was left.

@@ -61,8 +61,9 @@ extension ManagedObjectContext {
         guard newer.number > known.number else { return }
         // What was deleted is decided by the commit that the app saw.
         processPendingDeletions()
-        let (start, underWay) = (withdrawals, takeOutEditUnderWay())
-        defer { if withdrawals == start { putBack(underWay) } }
+        let start = withdrawals
+        let isTakenOut = makeWholeBeforeAMove()
+        defer { if isTakenOut { putBack(since: start) } }
         // Observers of that may have moved it as well.
         guard let older = snapshot, newer.number > older.number else { return }
         endStretches()
@@ -130,7 +131,7 @@ extension ManagedObjectContext {
     }
 
     /// What both sides deleted was edited for nothing. If others bring it back, it is theirs.
-    private func forgetWhatOthersDeletedToo() {
+    func forgetWhatOthersDeletedToo() {
         guard !alsoDeleted.isEmpty, !journal.isEmpty else { return }
         let gone = alsoDeleted
         journal.removeAll { intent in
@@ -262,7 +263,7 @@ extension ManagedObjectContext {
                 note(error, object)
             }
         }
-        if object.storage.state.contains(.deleted) {
+        if object.storage.state.contains(.deleted) || doomedAside.contains(object.storage.object) {
             // Both sides deleted it: there is nothing left to save.
             alsoDeleted[object.storage.object] = object.storage.model
             object.storage.state.subtract([.deleted, .updated])

@@ -164,6 +164,7 @@ extension ManagedObjectContext {
     ) throws(StoreError) {
         let id = object.storage.object
         var unchanged = try isStored(value, of: object, slot: slot)
+        let wasDoomed = !doomed.isEmpty && doomed[id] != nil
         if let observation = object.storage.observation {
             observation.announce(object, [slot], isBefore: true)
             // Its observer may have saved another value, or taken it out of the context.
@@ -171,6 +172,8 @@ extension ManagedObjectContext {
         }
         defer { object.storage.observation?.announce(object, [slot], isBefore: false) }
         if object.storage.state.contains(.invalid) { return }
+        // Its observer deleted it: an edit ends with its object.
+        if !wasDoomed, !doomed.isEmpty, doomed[id] != nil { return }
         if isInterrupted, object.storage.model.properties[slot].relationship != nil { return }
         recordValue(of: object, slot)
         if unchanged {
@@ -204,9 +207,8 @@ extension ManagedObjectContext {
         slot: Int
     ) throws(StoreError) -> Bool {
         if object.isInserted || object.storage.state.contains(.invalid) { return false }
-        // Its edits were saved just now, and the row is the one before.
-        let isSettling = object.storage.state.isDisjoint(with: [.updated, .deleted, .gone])
-        if isSettling, object.storage.edits != nil { return false }
+        // The row is the one before a save.
+        if object.storage.edits?.isSaved == true { return false }
         let stored = try storedValue(of: object, slot: slot)
         return has(.equalMeansSwiftEqual) ? stored == value : stored.isSame(as: value)
     }

@@ -233,9 +233,9 @@ extension ManagedObjectContext: GraphState {
     /// nothing changes.
     func submit(_ intent: Intent, _ object: any ManagedObject) {
         if !recorders.isEmpty { recordJournal() }
-        // An observer edits while a step is laid. No step knows of it: a journal of one would lose
-        // it, values do not.
-        if observersTold > 0, undoSteps?.recorder.isPaused == true { era += 1 }
+        // An observer edits while a step, or the journal, is laid. No step knows of it: a journal
+        // of one would lose it, values do not.
+        if observersTold > 0, replays > 0 || undoSteps?.recorder.isPaused == true { era += 1 }
         if !lostTargets.isEmpty { forgetLost(intent) }
         let isOutermost = journal.begin()
         journal.append(intent, isFirst: isAsStored(intent, object))
@@ -354,7 +354,11 @@ extension ManagedObjectContext: GraphState {
     /// Lays the journal again as a part of the edit under way, which is recorded.
     func layAgain() {
         recordAllEdits()
+        let known = doomed
         replay(isRecorded: true)
+        // What deletions of observers reach only now ends with them.
+        let new = deletions.filter { known[$0] == nil }
+        if !new.isEmpty { endEdits(ofDoomed: new) }
     }
 
     /// Applies the journal to the context's commit once more: the commit is another one, or
@@ -368,7 +372,7 @@ extension ManagedObjectContext: GraphState {
         let hidden = watchedDeletions()
         // Their deletion was recorded when it was made.
         let outer = doomedBefore
-        if isRecorded { doomedBefore.formUnion(doomed.keys) }
+        doomedBefore.formUnion(doomed.keys)
         defer { doomedBefore = outer }
         // Observers are told on the way. What they edit, end or move counts, and the journal is
         // laid again. There may be many of them, and one may begin anew each time: after some

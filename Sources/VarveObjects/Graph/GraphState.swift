@@ -114,6 +114,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsLists
     case undoForgetsWhatDangles
     case redoCascadesFurther
+    case ownersGoAlone
     case branchForgetsValues
     case pagesForgetEdits
     case prefetchedListsStay
@@ -176,7 +177,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,
-        .branchForgetsValues,
+        .branchForgetsValues, .ownersGoAlone,
     ]
 }
 

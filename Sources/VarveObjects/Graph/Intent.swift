@@ -122,6 +122,8 @@ struct Journal {
     private var begun: Int?
     /// Entries in whose place those of the edit under way come when it has ended.
     private var replaced: [Int] = []
+    /// Edits under way that were taken out, one in an observer of another.
+    private var aside: [[Intent]] = []
 
     /// New objects that were deleted again, and are still in the entries.
     private var phantoms: Set<ObjectID> = []
@@ -133,6 +135,9 @@ struct Journal {
             return entries.count == dead
         }
     }
+    /// With those that do not count any more.
+    var entryCount: Int { entries.count }
+
     /// In the order of the app's calls.
     var intents: [Intent] {
         mutating get {
@@ -169,7 +174,6 @@ struct Journal {
     /// - Returns: whether it stands in no other one: then the caller ends it.
     mutating func begin() -> Bool {
         if begun != nil { return false }
-        takeOutPhantoms()
         begun = entries.count
         return true
     }
@@ -182,19 +186,38 @@ struct Journal {
         }
         replaced.removeAll(keepingCapacity: true)
         begun = nil
+        if dead > 64, dead > entries.count / 2 { compact() }
     }
 
-    /// Takes out what was added since the edit under way began.
+    /// Puts what was added since the edit under way began aside; false: there is nothing.
     /// - Complexity: O(n)
-    mutating func takeBegun() -> [Intent] {
-        guard let begun else { return [] }
+    mutating func takeBegun() -> Bool {
+        guard let begun else { return false }
         let taken = entries[begun...].compactMap(\.self)
         entries.removeSubrange(begun...)
         replaced = []
         self.begun = nil
         dead = entries.count { $0 == nil }
         endWords()
-        return taken
+        if taken.isEmpty { return false }
+        aside.append(taken)
+        takeOutPhantoms()
+        return true
+    }
+
+    /// What was put aside last, without new objects that have ended since.
+    mutating func takeFromAside() -> [Intent] {
+        takeOutPhantoms()
+        return aside.popLast() ?? []
+    }
+
+    /// Whether the edit under way deletes something.
+    var deletes: Bool {
+        guard let begun else { return false }
+        return entries[begun...].contains { intent in
+            if case .delete? = intent { return true }
+            return false
+        }
     }
 
     /// No entry gives its place to a later one any more.
@@ -230,6 +253,8 @@ struct Journal {
     /// A property has the value again that it has in the store: as if it had never been set.
     mutating func takeBack(_ key: ToManyKey) {
         if hasHistory { return }
+        // The earlier word counts again if the edit under way is taken out.
+        if replaced.contains(where: { entries[$0].flatMap(Self.replaceable) == key }) { return }
         if lastWords == nil { findLastWords() }
         guard let place = lastWords?.removeValue(forKey: key) else { return }
         entries[place] = nil
@@ -259,7 +284,7 @@ struct Journal {
 
     /// Takes the newest one out.
     mutating func removeLast() {
-        while let last = entries.popLast() {
+        while entries.count > begun ?? 0, let last = entries.popLast() {
             if last != nil { break }
             dead -= 1
         }
@@ -289,6 +314,7 @@ struct Journal {
         let phantoms = phantoms
         self.phantoms = []
         entries = entries.map { $0.flatMap { Self.without(phantoms, $0, schema) } }
+        aside = aside.map { $0.compactMap { Self.without(phantoms, $0, schema) } }
         dead = entries.count { $0 == nil }
         compact()
         endWords()

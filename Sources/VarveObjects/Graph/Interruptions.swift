@@ -96,28 +96,46 @@ extension ManagedObjectContext {
 
     // MARK: A move in the middle
 
+    /// A stretch of a recorder must not end over half an edit, or a journal that is laid in part.
+    /// - Returns: whether an edit under way was taken out.
+    func makeWholeBeforeAMove() -> Bool {
+        let recording = recorders.filter { !$0.isPaused }
+        if recording.isEmpty { return false }
+        if isRecorded { return takeOutEditUnderWay() }
+        if recording.contains(where: { $0.count > 0 }) { replay(holdsBack: true) }
+        return false
+    }
+
     /// Takes the edit under way out of the journal, before its observer moves the context: it is an
     /// edit of the commit behind the move, and who records has to know how things were without it.
     /// What that shows then is as if the observer had been first.
-    func takeOutEditUnderWay() -> [Intent] {
-        guard evaluators > 0, isRecorded, recorders.contains(where: { !$0.isPaused }),
-            !has(.movesSplitEdits)
-        else { return [] }
-        let taken = journal.takeBegun()
-        if taken.isEmpty { return [] }
+    /// - Returns: whether there is one: then `putBack` belongs behind the move.
+    func takeOutEditUnderWay() -> Bool {
+        guard evaluators > 0, !has(.movesSplitEdits) else { return false }
+        var all: Set<ObjectID> = []
+        if journal.deletes {
+            replay(holdsBack: true)
+            all = Set(doomed.keys)
+        }
+        if !journal.takeBegun() { return false }
         graphVersion += 1
         replay(holdsBack: true)
         // What it had deleted is recorded behind the move.
         doomedBefore.formIntersection(doomed.keys)
-        return taken
+        doomedAside = all.subtracting(doomed.keys)
+        return true
     }
 
-    /// Puts it back. Who submitted it lays the journal.
-    func putBack(_ taken: [Intent]) {
-        if taken.isEmpty { return }
+    /// Puts it back, but for what others have deleted as well. Who submitted it lays the journal.
+    /// - Parameter start: the count of withdrawals before: after another one it is given up.
+    func putBack(since start: Int) {
+        let taken = journal.takeFromAside()
+        doomedAside = []
+        if taken.isEmpty || withdrawals != start { return }
         recordJournal()
         _ = journal.begin()
         for intent in taken { journal.append(intent) }
+        forgetWhatOthersDeletedToo()
         recordAllEdits()
     }
 }

@@ -235,6 +235,8 @@ final class ObjectExtras {
 /// Unsaved values of one object, by slot.
 @usableFromInline final class ObjectEdits {
     var values: [StoredValue?]
+    /// They are on disk, and the row of that is not read yet.
+    var isSaved = false
     /// Slots that the app set, as opposed to defaults of a new object: the first 64 as bits.
     private var assigned: UInt64 = 0
     /// Those from 64 on.

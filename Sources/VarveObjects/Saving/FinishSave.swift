@@ -21,8 +21,7 @@ extension ManagedObjectContext {
     ) throws(StoreError) {
         endStretches()
         endUndoStep("")
-        // What cannot be read now is not brought back by an undo.
-        if let reached, let newest = try? newestSnapshot() { try? learn(reached, newest) }
+        if let reached { learn(reached) }
         era += 1
         let lists = shownLists()
         let exchanged = references(to: plan.rulings.replaced, changes)
@@ -193,6 +192,7 @@ extension ManagedObjectContext {
                 written.append(object)
             }
         }
+        for object in written { object.storage.edits?.isSaved = true }
         return written
     }
 
@@ -226,6 +226,7 @@ extension ManagedObjectContext {
         for (object, values) in zip(written, saved) {
             let (model, id) = (object.storage.model, object.storage.object)
             object.storage.state.remove(.settling)
+            object.storage.edits?.isSaved = false
             // Code of the app that the merge ran may have edited it again.
             let isEdited = !changed.isEmpty && changed[id] != nil
             if isEdited, let edits = object.storage.edits { edits.forget(values) }

@@ -224,6 +224,8 @@ extension ManagedObjectContext {
         alsoDeleted = parent.alsoDeleted
         lastPlaces = parent.lastPlaces
         journal = parent.journal
+        // An edit may be under way there.
+        journal.end()
         replay()
         replays -= 1
     }

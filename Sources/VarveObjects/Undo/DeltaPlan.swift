@@ -89,7 +89,8 @@ extension ManagedObjectContext {
         if isUnsaved, !has(.undoForgetsTheJournal) { plan.journal = delta.journals?.on(side) }
         plan.uncovers = isUnsaved && side == .before
         let isReturning = Set(
-            delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }.map(\.id)
+            delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }
+                .filter { !isThere($0.id, $0.model) }.map(\.id)
         )
         lazy var links = DeltaLinks(delta, side.other)
         // A deletion that is done again over what others did is decided object by object.

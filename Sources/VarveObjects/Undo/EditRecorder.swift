@@ -278,7 +278,7 @@ final class EditRecorder {
                 || context.isThere(id, entry.model)
         else { return nil }
         let object = entry.object ?? context.object(id, entry.model)
-        let exists = !object.storage.isOver
+        let exists = !object.storage.isOver || context.isOnlyMarked(object)
         guard entry.existed || exists else { return nil }
         let isWhole = entry.existed != exists
         var values: [GraphDelta.Value] = []

@@ -11,57 +11,99 @@ import VarveRecords
 
 extension ManagedObjectContext {
     /// Takes out of a plan what is to go and belongs to what stays, in either direction.
-    /// - Complexity: O(n) for n objects that go, and what their relationships cost; once more for
-    ///   each level of owners that stay.
+    /// - Complexity: O(n) for n objects that go, and what their relationships cost.
     func leaveWhatBelongsTogether(_ delta: GraphDelta, _ plan: inout DeltaPlan) {
-        let reach = DeltaReach(delta, plan)
-        while true {
-            let leaving = Set(plan.leaving.map(\.id))
-            let stays = plan.leaving.filter { item in
-                plan.side == .after && isOut(item, leaving, reach) || keepsOne(item, leaving, reach)
+        leaveTogether(delta, &plan)
+        if plan.side == .after { leaveLinks(&plan) }
+    }
+
+    /// What leads to an object that stays, although a deletion that is done again was to take it,
+    /// leads there still.
+    private func leaveLinks(_ plan: inout DeltaPlan) {
+        let side = plan.side
+        let stays = Set(
+            plan.conflicts.filter { $0.slot == nil && !$0.item.isThere(side) }.map(\.item.id)
+        )
+        if stays.isEmpty { return }
+        plan.changing = plan.changing.compactMap { step in
+            let slots = step.slots.filter { slot, value in
+                let before = step.item.values.first { $0.slot == slot }?.before.object
+                return value != .null || before.map(stays.contains) != true
             }
-            if stays.isEmpty { return }
-            let out = Set(stays.map(\.id))
-            plan.leaving.removeAll { out.contains($0.id) }
-            plan.conflicts += stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
+            let lists = step.lists.map { $0.without(stays.contains) }
+            if slots.isEmpty, lists.isEmpty { return nil }
+            return DeltaPlan.Step(item: step.item, slots: slots, lists: lists)
         }
     }
 
-    /// Whether the cascade that came to an object does not come to it any more.
-    private func isOut(
-        _ item: GraphDelta.Item,
-        _ leaving: Set<ObjectID>,
-        _ reach: DeltaReach
-    ) -> Bool {
+    private func leaveTogether(_ delta: GraphDelta, _ plan: inout DeltaPlan) {
+        if plan.leaving.isEmpty { return }
+        let leaving = Set(plan.leaving.map(\.id))
+        let reach = DeltaReach(delta, plan)
+        // Who stays with an object: its owners, and what belongs to it.
+        var fellows: [ObjectID: [ObjectID]] = [:]
+        var next: [ObjectID] = []
+        for item in plan.leaving {
+            if plan.side == .after, let owner = owner(of: item, reach) {
+                if !leaving.contains(owner.id) || isTakenOut(item, of: owner, reach) {
+                    next.append(item.id)
+                } else {
+                    fellows[owner.id, default: []].append(item.id)
+                }
+            }
+            for target in reached(by: item, reach) {
+                if leaving.contains(target) {
+                    fellows[target, default: []].append(item.id)
+                } else {
+                    next.append(item.id)
+                }
+            }
+        }
+        var stays: Set<ObjectID> = []
+        while let id = next.popLast() {
+            if stays.insert(id).inserted { next += fellows[id] ?? [] }
+        }
+        if stays.isEmpty { return }
+        for item in plan.leaving where stays.contains(item.id) {
+            plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .changed))
+        }
+        plan.leaving.removeAll { stays.contains($0.id) }
+    }
+
+    /// The object from which a cascade came to another one that is to be deleted again.
+    private func owner(of item: GraphDelta.Item, _ reach: DeltaReach) -> GraphDelta.Item? {
         guard let id = item.reachedBy, let owner = reach.items[id], !isHidden(item.id),
             isThere(id, owner.model)
-        else { return false }
-        if !leaving.contains(id) { return true }
-        return owner.lists.contains { list in
-            list.sides(.after)?.left.contains(item.id) == true
+        else { return nil }
+        return owner
+    }
+
+    /// Whether others took it out of the list by which the cascade came to it.
+    private func isTakenOut(
+        _ item: GraphDelta.Item,
+        of owner: GraphDelta.Item,
+        _ reach: DeltaReach
+    ) -> Bool {
+        owner.lists.contains { list in
+            reach.hadMember(item.id, of: owner.id, list.slot)
                 && owner.model.cascadeSlots.contains(list.slot)
-                && (try? isMember(item.id, id, owner.model, list.slot)) == false
+                && (try? isMember(item.id, owner.id, owner.model, list.slot)) == false
         }
     }
 
-    /// Whether the cascades of an object that is to go come to one that stays.
-    private func keepsOne(
-        _ item: GraphDelta.Item,
-        _ leaving: Set<ObjectID>,
-        _ reach: DeltaReach
-    ) -> Bool {
+    /// What the cascades of an object that is to go will come to.
+    private func reached(by item: GraphDelta.Item, _ reach: DeltaReach) -> [ObjectID] {
         let (model, id) = (item.model, item.id)
-        if has(.redoCascadesFurther) || isHidden(id) { return false }
-        return model.cascadeSlots.contains { slot in
+        if has(.ownersGoAlone) || isHidden(id) { return [] }
+        return model.cascadeSlots.flatMap { slot -> [ObjectID] in
             guard let relationship = model.properties[slot].relationship,
                 let far = targetModel(model, slot),
                 let now = try? targets(model, id, slot)
-            else { return false }
+            else { return [] }
             // What it led to when it was deleted, it leads to again before it goes.
             let last = item.values.first { $0.slot == slot && item.existed }?.after.object
-            return (now + [last].compactMap(\.self)).contains { target in
-                !leaving.contains(target) && isThere(target, far)
-                    && !reach.takesOut(target, of: id, slot, relationship)
+            return (now + [last].compactMap(\.self)).filter { target in
+                isThere(target, far) && !reach.takesOut(target, of: id, slot, relationship)
             }
         }
     }
@@ -80,6 +122,8 @@ private struct DeltaReach {
     private var values: [ToManyKey: ObjectID?] = [:]
     /// Lists that lose a member.
     private var removed: Set<Link> = []
+    /// The members that owners had when they were deleted.
+    private var members: Set<Link> = []
 
     init(_ delta: GraphDelta, _ plan: DeltaPlan) {
         items = Dictionary(
@@ -94,6 +138,18 @@ private struct DeltaReach {
             note(step.lists, of: step.item, plan.side)
         }
         for item in plan.leaving { note(item.lists, of: item, plan.side) }
+        if plan.side == .before { return }
+        for item in delta.items where !item.exists {
+            for list in item.lists {
+                for member in list.sides(.after)?.left ?? [] {
+                    members.insert(Link(owner: item.id, slot: list.slot, target: member))
+                }
+            }
+        }
+    }
+
+    func hadMember(_ target: ObjectID, of owner: ObjectID, _ slot: Int) -> Bool {
+        members.contains(Link(owner: owner, slot: slot, target: target))
     }
 
     private mutating func note(
@@ -102,7 +158,9 @@ private struct DeltaReach {
         _ side: DeltaSide
     ) {
         for list in lists {
-            for member in list.wanted(side).removed {
+            for member in list.wanted(side).removed
+            // What was made with it does not go back to where it was.
+            where side == .after || items[member]?.existed != false {
                 removed.insert(Link(owner: item.id, slot: list.slot, target: member))
             }
         }

@@ -47,11 +47,22 @@ extension ManagedObjectContext {
         )
     }
 
+    /// Tells the steps that made the deletions. What cannot be read now is not brought back by an
+    /// undo, and reported; the save stands all the same.
+    func learn(_ reached: ReachedDeletions) {
+        do throws(StoreError) { try learn(reached, newestSnapshot()) } catch {
+            container.report(ReadFailure(object: nil, error: error))
+        }
+    }
+
     /// Tells the steps that made the deletions. Call it while edits and rows are as before the
     /// save.
     /// - Parameter newest: the save, or a later commit.
     /// - Complexity: O(items of the steps), and for each object what its relationships cost.
-    func learn(_ reached: ReachedDeletions, _ newest: RecordSnapshot) throws(StoreError) {
+    private func learn(
+        _ reached: ReachedDeletions,
+        _ newest: RecordSnapshot
+    ) throws(StoreError) {
         guard let steps = undoSteps, !has(.undoForgetsWhatWasReached) else { return }
         let ids = Set(reached.objects.map(\.id))
         let edited = Set(journal.intents.compactMap(\.subject))

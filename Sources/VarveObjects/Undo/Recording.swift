@@ -49,6 +49,13 @@ extension ManagedObjectContext {
         (try? isAlive(id, model)) == true
     }
 
+    /// Whether an object is to be deleted, and no rule has run yet: an observer may move the
+    /// context before they do.
+    func isOnlyMarked(_ object: any ManagedObject) -> Bool {
+        object.storage.state.contains(.deleted) && doomed[object.storage.object] == nil
+            && object.storage.state.isDisjoint(with: [.ended, .gone, .invalid])
+    }
+
     /// The members of a list, or their order, are about to change.
     func recordList(_ id: ObjectID, _ model: EntityModel, _ slot: Int) {
         guard isRecorded, let relationship = model.properties[slot].relationship,

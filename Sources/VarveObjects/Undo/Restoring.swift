@@ -31,7 +31,7 @@ extension ManagedObjectContext {
             each(plan.changing, since: start) { setAttributes($0, delta, since: start) }
             each(steps, since: start) { setReferences($0, plan.side, since: start) }
             each(steps, since: start) { setLists($0, plan.side, since: start) }
-            if withdrawals == start { remove(plan.leaving) }
+            if withdrawals == start { remove(plan.leaving, since: start) }
         }
         noteLiveEdit()
         return stays.map { DeltaConflict(item: $0, slot: nil, obstacle: .changed) }
@@ -239,19 +239,19 @@ extension ManagedObjectContext {
         }
     }
 
-    private func remove(_ items: [GraphDelta.Item]) {
+    private func remove(_ items: [GraphDelta.Item], since start: Int) {
         if items.isEmpty { return }
         // What is out of sight is deleted already, and stays so when it is out of reach.
         let hidden = items.filter { isHidden($0.id) }
         endEdits(ofDoomed: hidden.map(\.id).filter(isUnsaved))
-        for item in hidden where registered(item.id)?.storage.isOver == true {
+        for item in hidden
+        where withdrawals == start && registered(item.id)?.storage.isOver == true {
             guard let object = changed[item.id] else { continue }
             submit(.delete(item.model, item.id), object)
         }
         let out = Set(hidden.map(\.id))
         let items = items.filter { !out.contains($0.id) }
         hooksAreSilent += 1
-        let start = withdrawals
         // What was new leads to nothing before it goes, and what was not to what it led to then: no
         // cascade takes others along.
         each(has(.redoCascadesFurther) ? [] : items, since: start) { item in

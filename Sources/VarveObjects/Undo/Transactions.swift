@@ -18,7 +18,8 @@ extension ManagedObjectContext {
     ) throws(Failure) -> Result {
         processPendingDeletions()
         // Inside of an observer: the edit around it is none of this transaction.
-        journal.end()
+        let start = withdrawals
+        let isTakenOut = takeOutEditUnderWay()
         let recorder = EditRecorder()
         recorders.append(recorder)
         openTransactions += 1
@@ -28,6 +29,7 @@ extension ManagedObjectContext {
         defer {
             openTransactions -= 1
             recorders.removeAll { $0 === recorder }
+            if isTakenOut { putBack(since: start) }
         }
         do throws(Failure) {
             return try body()

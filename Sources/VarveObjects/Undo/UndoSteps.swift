@@ -151,11 +151,17 @@ extension ManagedObjectContext {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         guard let steps = undoSteps, steps.depth == 0 else { return try body() }
+        // Inside of an observer: the edit around it is none of this group.
+        let start = withdrawals
+        let isTakenOut = takeOutEditUnderWay()
         endUndoStep("")
         steps.depth += 1
         defer {
+            // Groups of observers of these belong to this one.
+            processPendingDeletions()
             steps.depth -= 1
             endUndoStep(name)
+            if isTakenOut { putBack(since: start) }
         }
         return try body()
     }
@@ -178,7 +184,7 @@ extension ManagedObjectContext {
         guard let steps = undoSteps, let step = steps.done.popLast() else { return [] }
         defer { announceStates() }
         let start = withdrawals
-        let skipped = lay(step.deltas.reversed(), to: .before, steps)
+        let (skipped, _) = lay(step.deltas.reversed(), to: .before, steps)
         // An observer gave all edits up, and with them all steps.
         if withdrawals != start { return skipped }
         steps.undone.append(step)
@@ -196,9 +202,9 @@ extension ManagedObjectContext {
         guard let steps = undoSteps, let step = steps.undone.popLast() else { return [] }
         defer { announceStates() }
         let start = withdrawals
-        let skipped = lay(step.deltas, to: .after, steps)
+        let (skipped, done) = lay(step.deltas, to: .after, steps)
         if withdrawals != start { return skipped }
-        steps.push(step)
+        steps.push(UndoSteps.Step(name: step.name, deltas: done))
         return skipped
     }
 
@@ -213,17 +219,19 @@ extension ManagedObjectContext {
         _ deltas: [GraphDelta],
         to side: DeltaSide,
         _ steps: UndoSteps
-    ) -> [SkippedEdit] {
+    ) -> (skipped: [SkippedEdit], done: [GraphDelta]) {
         steps.recorder.isPaused = true
         defer { steps.recorder.isPaused = false }
         var skipped: [SkippedEdit] = []
+        var done: [GraphDelta] = []
         let start = withdrawals
         for delta in deltas where withdrawals == start {
             let plan = plan(delta, to: side, overwrites: false)
+            done.append(trimmed(delta, to: plan))
             let stays = lay(plan, of: delta)
             skipped += (plan.conflicts + stays).map(skippedEdit)
         }
-        return skipped
+        return (skipped, done)
     }
 
     func skippedEdit(_ conflict: DeltaConflict) -> SkippedEdit {

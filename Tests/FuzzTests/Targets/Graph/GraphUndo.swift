@@ -244,6 +244,10 @@ class UndoWorld: EditingWorld {
         if skipped.isEmpty { return false }
         if foreign.isEmpty, renamed.isEmpty { throw Violation("skipped: \(skipped)") }
         note("   skipped \(skipped.count)")
+        for skip in skipped where skip.property == nil && skip.reason == .changedSince {
+            guard try context.existingObject(with: skip.object) == nil else { continue }
+            throw Violation("\(skip.object) is said to stay, and is gone")
+        }
         try resetSteps(try shown())
         return true
     }

@@ -1,0 +1,86 @@
+// What a redo really did. Others may have changed what its step had done: that is theirs, and an
+// undo of the redo does not bring it back.
+//
+// Invariants
+// - The step of a redo has what changed by it, and nothing that was so already or was skipped.
+
+import VarveBase
+import VarveRecords
+
+extension ManagedObjectContext {
+    /// The part of a delta that a plan does. Call it before that is done.
+    /// - Complexity: O(values and members of the delta).
+    func trimmed(_ delta: GraphDelta, to plan: DeltaPlan) -> GraphDelta {
+        guard plan.side == .after, plan.isLaidByValues else { return delta }
+        var wholes: Set<ObjectID> = []
+        var skipped: Set<ToManyKey> = []
+        for conflict in plan.conflicts {
+            let id = conflict.item.id
+            if let slot = conflict.slot {
+                skipped.insert(ToManyKey(owner: id, slot: slot))
+            } else {
+                wholes.insert(id)
+            }
+        }
+        var trimmed = delta
+        trimmed.items = delta.items.compactMap { item in
+            if wholes.contains(item.id) { return nil }
+            guard item.existed, isThere(item.id, item.model) else { return item }
+            let object = object(item.id, item.model)
+            let values = item.values.filter { value in
+                if !item.exists { return true }
+                if skipped.contains(ToManyKey(owner: item.id, slot: value.slot)) { return false }
+                return shownValue(of: object, value.slot)?.isSame(as: value.after) != true
+            }
+            let lists = item.lists.compactMap { list -> GraphDelta.List? in
+                guard let now = try? members(of: object, slot: list.slot) else { return list }
+                let present = Set(now)
+                return list.done(over: present, isWhole: !item.exists)
+            }
+            if item.exists, values.isEmpty, lists.isEmpty { return nil }
+            return item.with(values, lists)
+        }
+        return trimmed
+    }
+}
+
+extension GraphDelta.List {
+    /// What is done of it where these are members.
+    /// - Parameter isWhole: whether its object goes with it.
+    fileprivate func done(over present: Set<ObjectID>, isWhole: Bool) -> Self? {
+        let list = Self(
+            slot: slot,
+            removed: removed.filter(present.contains),
+            added: added.filter { !present.contains($0) },
+            members: members.map { sides in
+                (
+                    sides.before.filter {
+                        present.contains($0) || !isWhole && !removed.contains($0)
+                    },
+                    sides.after
+                )
+            },
+            leavesOrder: leavesOrder,
+            wasStored: wasStored
+        )
+        if isWhole { return list }
+        let isSame = list.members.map { $0.before == $0.after } ?? true
+        return list.removed.isEmpty && list.added.isEmpty && isSame ? nil : list
+    }
+}
+
+extension GraphDelta.Item {
+    fileprivate func with(_ values: [GraphDelta.Value], _ lists: [GraphDelta.List]) -> Self {
+        Self(
+            model: model,
+            id: id,
+            existed: existed,
+            exists: exists,
+            wasSaved: wasSaved,
+            reachedBy: reachedBy,
+            object: object,
+            values: values,
+            lists: lists
+        )
+    }
+}

@@ -1,0 +1,239 @@
+// Observers that move the context, or open transactions and groups, in the middle of an edit that
+// is recorded: what a review of that found.
+
+import Observation
+import Testing
+
+@testable import VarveObjects
+
+@Suite(.verified) @MainActor struct EditsUnderWayTests {
+    private struct Stop: Error {}
+
+    /// Runs `body`, once, just before what `read` reads changes.
+    private func before(_ read: () -> Void, _ body: @escaping @MainActor () throws -> Void) {
+        let isDone = Shared(false)
+        withObservationTracking(read) {
+            let isFirst = isDone.withLock { value in
+                defer { value = true }
+                return !value
+            }
+            guard isFirst else { return }
+            MainActor.assumeIsolated {
+                do { try body() } catch { Issue.record(error) }
+            }
+        }
+    }
+
+    private func saveElsewhere(
+        _ container: PersistentContainer,
+        _ body: (ManagedObjectContext) throws -> Void = { _ = Node(in: $0) }
+    ) throws {
+        let other = container.newContext()
+        try body(other)
+        try other.save()
+    }
+
+    private func setting() throws -> (PersistentContainer, ManagedObjectContext, [Node]) {
+        let container = try graph()
+        let context = container.newContext(observes: true)
+        let n = try nodes("a", "b", "c", "d", "e", in: context)
+        context.undoLimit = 9
+        return (container, context, n)
+    }
+
+    private func expectSaved(
+        _ container: PersistentContainer,
+        _ context: ManagedObjectContext
+    ) throws {
+        try expectSound(context)
+        try context.save()
+        #expect(!context.hasChanges && context.readFailures.isEmpty)
+        let fresh = container.newContext()
+        try expectSound(fresh)
+        let all = try fresh.fetch(Node.all).map { "\($0.id) \($0.name) \($0.parent?.id as Any)" }
+        let own = try context.fetch(Node.all).map { "\($0.id) \($0.name) \($0.parent?.id as Any)" }
+        #expect(all == own)
+    }
+
+    /// A new object that the observer makes and deletes, and one that the edit leads to.
+    @Test(arguments: [false, true]) func newObjectsThatEnd(_ isTarget: Bool) throws {
+        let (container, context, n) = try setting()
+        let new = Node(in: context)
+        before({ _ = n[2].parent }) {
+            if isTarget {
+                context.delete(new)
+            } else {
+                let own = Node(in: context)
+                own.parent = n[0]
+                context.delete(own)
+                context.delete(new)
+            }
+            try saveElsewhere(container)
+            context.advance()
+        }
+        n[2].parent = isTarget ? new : n[1]
+        #expect(n[2].parent === (isTarget ? nil : n[1]))
+        try expectSaved(container, context)
+    }
+
+    /// Both delete, and the observer of that finds the other deletion in the middle of the own one.
+    @Test(arguments: [false, true]) func bothDelete(_ child: Bool) throws {
+        let (container, context, n) = try setting()
+        n[1].parent = n[0]
+        n[2].parent = n[1]
+        n[3].next = n[2]
+        try context.save()
+        n[2].name = "edited"
+        n[2].next = n[4]
+        try saveElsewhere(container) { try $0.delete($0.object(with: n[2].id)) }
+        before({ _ = n[0].children.ids }) { context.advance() }
+        context.delete(child ? n[1] : n[2])
+        if !child { before({ _ = n[1].children.ids }) { context.advance() } }
+        context.processPendingChanges()
+        #expect(n[2].isDeleted && !n[2].hasChanges)
+        try expectSaved(container, context)
+    }
+
+    /// The observer takes an earlier edit back; it stays so when the edit around it is laid again.
+    @Test func anEditThatTheObserverTakesBack() throws {
+        let (container, context, n) = try setting()
+        n[0].parent = n[1]
+        before({ _ = n[2].parent }) {
+            n[0].parent = nil
+            try saveElsewhere(container)
+            context.advance()
+        }
+        n[2].parent = n[3]
+        #expect(n[0].parent == nil && n[2].parent === n[3])
+        try expectSaved(container, context)
+        #expect(n[0].parent == nil && n[2].parent === n[3])
+    }
+
+    /// Two edits of one object behind its save: the second one is the value from before.
+    @Test(arguments: [false, true]) func editsOfWhatIsSaved(_ isNew: Bool) throws {
+        let (container, context, n) = try setting()
+        let x = isNew ? Node(in: context) : n[0]
+        let old = x.name
+        x.name = "b"
+        x.key = "k"
+        x.children.append(n[1])
+        before({ _ = x.children.ids }) {
+            x.score = 5
+            x.name = old
+            x.key = nil
+        }
+        try context.save()
+        #expect(x.name == old && x.key == nil && x.score == 5 && x.hasChanges)
+        try expectSaved(container, context)
+        #expect(x.name == old && x.key == nil && x.score == 5)
+    }
+
+    /// A refresh lays the journal, and an observer moves in the middle of that.
+    @Test(arguments: [false, true]) func aMoveInARefresh(_ isUndo: Bool) throws {
+        let (container, context, n) = try setting()
+        func edits() {
+            n[2].parent = n[3]
+            n[0].parent = n[1]
+            before({ _ = n[2].parent }) {
+                try saveElsewhere(container)
+                context.advance()
+            }
+            n[4].next = n[0]
+            context.refresh(n[4], mergeChanges: false)
+        }
+        if isUndo {
+            context.withUndoGroup { edits() }
+            #expect(n[2].parent === n[3] && n[0].parent === n[1])
+            try context.undo()
+        } else {
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    edits()
+                    throw Stop()
+                }
+            }
+        }
+        #expect(n[2].parent == nil && n[0].parent == nil && !context.hasChanges)
+        try expectSaved(container, context)
+    }
+
+    enum Inner: CaseIterable {
+        case moves, throwsIt, group
+    }
+
+    /// Transactions and groups of an observer in the middle of an edit, which is taken back.
+    @Test(arguments: Inner.allCases, [false, true])
+    func anObserverOpens(_ inner: Inner, _ isUndo: Bool) throws {
+        let (container, context, n) = try setting()
+        before({ _ = n[2].parent }) {
+            switch inner {
+            case .moves:
+                try context.transaction {
+                    n[3].name = "q"
+                    try saveElsewhere(container)
+                    context.advance()
+                }
+            case .throwsIt:
+                do {
+                    try context.transaction {
+                        n[3].parent = n[0]
+                        throw Stop()
+                    }
+                } catch is Stop {}
+            case .group: context.withUndoGroup { n[3].name = "q" }
+            }
+        }
+        if isUndo {
+            if inner == .group {
+                n[2].parent = n[1]
+            } else {
+                context.withUndoGroup { n[2].parent = n[1] }
+            }
+            #expect(n[2].parent === n[1] && n[3].parent == nil)
+            try context.undo()
+            #expect(n[2].parent == nil)
+            #expect(n[3].name == (inner == .group ? "q" : "d"))
+            if inner == .group { try context.undo() }
+        } else {
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    n[2].parent = n[1]
+                    throw Stop()
+                }
+            }
+        }
+        #expect(n[2].parent == nil && n[3].parent == nil && n[3].name == "d")
+        #expect(!context.hasChanges)
+        try expectSaved(container, context)
+    }
+
+    /// An edit that an observer makes while a move lays the journal is in no step, and no undo of
+    /// an earlier one loses it.
+    @Test func anUndoLeavesWhatNoStepKnows() throws {
+        let (container, context, n) = try setting()
+        context.withUndoGroup { n[1].parent = n[0] }
+        before({ _ = n[1].parent }) { n[3].parent = n[4] }
+        try saveElsewhere(container)
+        context.advance()
+        #expect(n[3].parent === n[4])
+        try context.undo()
+        #expect(n[1].parent == nil && n[3].parent === n[4])
+        try expectSaved(container, context)
+    }
+
+    /// Many edits of one property leave one entry.
+    @Test func theJournalStaysShort() throws {
+        let (_, _, n) = try setting()
+        var journal = Journal()
+        for number in 0..<10_000 {
+            _ = journal.begin()
+            let model = n[0].storage.model
+            let slot = model.properties.firstIndex { $0.name == "loose" } ?? 0
+            let id = n[1 + number % 4].storage.object
+            journal.append(.relate(model, n[0].storage.object, slot: slot, to: id))
+            journal.end()
+        }
+        #expect(journal.intents.count == 1)
+        #expect(journal.entryCount < 200)
+    }
+}
