@@ -221,6 +221,114 @@ import Testing
         try expectSaved(container, context)
     }
 
+    private enum Deletion: CaseIterable {
+        case itself, owner, marked
+    }
+
+    /// The observer of a setter deletes the object: its value ends with it, and nothing of it stays
+    /// when that is taken back.
+    @Test(arguments: Deletion.allCases, [false, true])
+    private func aSetterOfWhatIsDeleted(_ deletion: Deletion, _ isUndo: Bool) throws {
+        let (container, context, n) = try setting()
+        n[1].parent = n[0]
+        try context.save()
+        before({ _ = n[1].name }) {
+            context.delete(deletion == .itself ? n[1] : n[0])
+            if deletion != .marked { context.processPendingChanges() }
+        }
+        if isUndo {
+            context.withUndoGroup { n[1].name = "new" }
+            try context.undo()
+        } else {
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    n[1].name = "new"
+                    throw Stop()
+                }
+            }
+        }
+        #expect(n[1].name == "b" && !n[1].isDeleted && !n[0].isDeleted && !context.hasChanges)
+        try expectSaved(container, context)
+    }
+
+    /// An observer deletes the owner below which a new object is put: it was never there.
+    @Test(arguments: [false, true]) func aNewObjectBelowWhatIsDeleted(_ isUndo: Bool) throws {
+        let (container, context, n) = try setting()
+        n[1].parent = n[0]
+        try context.save()
+        before({ _ = n[1].children.ids }) {
+            context.delete(n[0])
+            context.processPendingChanges()
+        }
+        func edits() { n[1].children.append(Node(in: context)) }
+        if isUndo {
+            context.withUndoGroup { edits() }
+            #expect(n[0].isDeleted && n[1].isDeleted)
+            try context.undo()
+        } else {
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    edits()
+                    throw Stop()
+                }
+            }
+        }
+        #expect(!context.hasChanges && n[1].parent === n[0])
+        #expect(try context.count(Node.all) == 5)
+        try expectSaved(container, context)
+    }
+
+    /// An observer of what a cascade only marks moves the context: what was edited before the
+    /// deletion is taken back as well.
+    @Test(arguments: [0, 1, 2]) func aMoveWhileObjectsAreMarked(_ how: Int) throws {
+        let (container, context, n) = try setting()
+        n[1].parent = n[0]
+        n[2].parent = n[1]
+        try context.save()
+        before({ _ = n[2].isDeleted }) {
+            try saveElsewhere(container)
+            context.advance()
+        }
+        func edits() {
+            n[1].name = "new"
+            n[1].loose = n[4]
+            context.delete(n[0])
+            context.processPendingChanges()
+        }
+        if how == 0 {
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    edits()
+                    throw Stop()
+                }
+            }
+        } else {
+            context.withUndoGroup { edits() }
+            if how == 2 { try context.save() }
+            #expect(try context.undo().isEmpty)
+        }
+        #expect(n[1].name == "b" && n[1].loose == nil && n[2].parent === n[1])
+        try expectSaved(container, context)
+        #expect(try container.newContext().object(with: n[1].id).name == "b")
+    }
+
+    /// An observer of the rules that run at the end of a group makes one of its own.
+    @Test func aGroupInTheRulesOfAnother() throws {
+        let (container, context, n) = try setting()
+        n[1].parent = n[0]
+        try context.save()
+        before({ _ = n[1].isDeleted }) { context.withUndoGroup("inner") { n[3].name = "q" } }
+        context.withUndoGroup("outer") {
+            n[4].name = "r"
+            context.delete(n[0])
+        }
+        #expect(context.undoActionName == "outer")
+        #expect(try context.undo().isEmpty)
+        #expect(n[3].name == "d" && n[4].name == "e" && n[1].parent === n[0])
+        #expect(context.undoActionName.isEmpty && !context.hasChanges)
+        try expectSaved(container, context)
+    }
+
     /// Many edits of one property leave one entry.
     @Test func theJournalStaysShort() throws {
         let (_, _, n) = try setting()

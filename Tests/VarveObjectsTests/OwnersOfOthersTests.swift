@@ -164,4 +164,55 @@ import Testing
         try context.save()
         #expect(try names(container) == ["edited<list", "list<root", "root<"])
     }
+
+    private enum Change: CaseIterable {
+        case next, picks, playlist, loose, moved
+    }
+
+    /// Others took away a link, or moved a member, between an undo and a redo. An undo of the redo
+    /// gives what was before that, and not what was before the step.
+    @Test(arguments: Change.allCases)
+    private func anUndoOfARedoLeavesWhatOthersChanged(_ change: Change) throws {
+        let container = try graph()
+        let context = container.newContext()
+        let n = try nodes("a", "b", "c", "d", in: context)
+        n[1].parent = n[0]
+        n[2].next = n[0]
+        n[2].loose = n[0]
+        n[2].picks.append(n[0])
+        n[2].playlist.append(n[0])
+        n[2].playlist.append(n[1])
+        try context.save()
+        context.undoLimit = 9
+        context.withUndoGroup { context.delete(n[0]) }
+        try context.save()
+        #expect(try context.undo().isEmpty)
+        try context.save()
+        try theirs(container) { theirs in
+            let (c, b) = (try theirs.object(with: n[2].id), try theirs.object(with: n[1].id))
+            switch change {
+            case .next: c.next = nil
+            case .loose: c.loose = nil
+            case .picks: c.picks.removeAll()
+            case .playlist: c.playlist.removeAll()
+            case .moved: b.parent = try theirs.object(with: n[3].id)
+            }
+        }
+        context.advance()
+        func shown() throws -> [String] {
+            try context.fetch(Node.all).map { node in
+                let ones = [node.parent, node.next, node.loose].map { $0?.name ?? "-" }
+                return "\(node.name) \(ones) \(node.picks.names) \(node.playlist.names)"
+            }
+        }
+        let before = try shown()
+        try context.redo()
+        // A one-to-one has two ends: others changed the object itself.
+        #expect(n[1].isDeleted == (change != .moved && change != .next))
+        try context.undo()
+        #expect(try shown() == before, "\(change)")
+        try context.save()
+        try expectSound(container.newContext())
+        #expect(try shown() == before, "\(change)")
+    }
 }
