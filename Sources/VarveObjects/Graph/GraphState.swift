@@ -169,6 +169,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that runs of undo beside others' links find.
     package static let ofSharing: [PlantedObjectBug] = [
         .undoForgetsOthersLinks, .undoForgetsOthersOrder, .undoForgetsWhatWasReached,
+        .ownersGoAlone,
     ]
     /// Those that runs of observers that act find.
     package static let ofMeddling: [PlantedObjectBug] = [
@@ -177,7 +178,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [
         .undoForgetsTheJournal, .undoForgetsLists, .undoForgetsWhatDangles, .redoCascadesFurther,
-        .branchForgetsValues, .ownersGoAlone,
+        .branchForgetsValues,
     ]
 }
 

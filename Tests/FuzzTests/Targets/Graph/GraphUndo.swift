@@ -240,7 +240,7 @@ class UndoWorld: EditingWorld {
     }
 
     /// Edits that meet what others did are left: what is shown then is the truth.
-    func isOver(_ skipped: [SkippedEdit]) throws -> Bool {
+    func isOver(_ skipped: [SkippedEdit], resets: Bool = true) throws -> Bool {
         if skipped.isEmpty { return false }
         if foreign.isEmpty, renamed.isEmpty { throw Violation("skipped: \(skipped)") }
         note("   skipped \(skipped.count)")
@@ -248,7 +248,7 @@ class UndoWorld: EditingWorld {
             guard try context.existingObject(with: skip.object) == nil else { continue }
             throw Violation("\(skip.object) is said to stay, and is gone")
         }
-        try resetSteps(try shown())
+        if resets { try resetSteps(try shown()) }
         return true
     }
 

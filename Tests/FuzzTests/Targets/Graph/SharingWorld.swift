@@ -38,9 +38,10 @@ final class SharingWorld: UndoWorld {
             return
         }
         var random = SeededRandom(seed: number)
-        switch random.next() % 4 {
+        switch random.next() % 5 {
         case 0: try reach(&random)
         case 1: try rearrange(&random)
+        case 2: try editOwned(&random)
         default: try link(&random)
         }
     }
@@ -272,6 +273,47 @@ final class SharingWorld: UndoWorld {
         try same(try shown(), edited, but: branch.objectID)
         try save()
         try resetSteps(try shown())
+    }
+
+    /// A deletion with all below it is undone; others edit something below; it is done again.
+    private func editOwned(_ random: inout SeededRandom) throws {
+        try save()
+        let all = try context.fetch(Alpha.all)
+        guard let root = all.randomElement(using: &random),
+            let branch = all.filter({ $0 !== root }).randomElement(using: &random)
+        else { return try resetSteps(try shown()) }
+        note("\(name(branch)) is below \(name(root)), which is deleted")
+        context.withUndoGroup { branch.parent = root }
+        try save()
+        try resetSteps(try shown())
+        context.withUndoGroup { context.delete(root) }
+        let saves = random.next() % 2 == 0
+        if saves { try save() }
+        // A denied deletion was rolled back.
+        guard context.canUndo else { return }
+        note("undo")
+        let skipped = try context.undo()
+        if !skipped.isEmpty { throw Violation("skipped: \(skipped)") }
+        if saves { try save() }
+        note("another one gives \(name(branch)) a name")
+        let other = container.newContext()
+        codes += 1
+        try other.object(with: branch.id).name = "edited by others \(codes)"
+        renamed.insert(branch.objectID)
+        try other.save()
+        context.advance()
+        let before = try shown()
+        note("redo, undo")
+        let stays = try context.redo()
+        if try context.existingObject(with: branch.objectID) == nil {
+            throw Violation("a redo took what others edited")
+        }
+        _ = try isOver(stays, resets: false)
+        try context.undo()
+        let now = try shown()
+        if now != before { throw Violation("undo of a redo: \(before.difference(now))") }
+        stored = try shown(container.newContext())
+        try resetSteps(now)
     }
 
     private func makeChild(of parent: Alpha) -> Alpha {
