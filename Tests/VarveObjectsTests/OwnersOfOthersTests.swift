@@ -69,6 +69,11 @@ import Testing
         // What led to what stays leads there.
         #expect(friend.next === root && friend.picks.names == ["list"])
         #expect(friend.playlist.names == ["root", "other"])
+        // Nothing was done, so there is nothing to take back, and nothing to do again.
+        #expect(try context.undo().isEmpty && context.redo().isEmpty)
+        #expect(all.allSatisfy { !$0.isDeleted })
+        #expect(friend.next === root && friend.picks.names == ["list"])
+        #expect(friend.playlist.names == ["root", "other"])
         try expectSound(context)
         try context.save()
         let expected =

@@ -170,7 +170,7 @@ struct Journal {
     }
 
     /// An edit begins, or one of an observer in the middle of it: until it has ended it can be
-    /// taken out again, and the journal is as it was before.
+    /// taken out again.
     /// - Returns: whether it stands in no other one: then the caller ends it.
     mutating func begin() -> Bool {
         if begun != nil { return false }

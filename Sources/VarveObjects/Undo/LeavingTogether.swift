@@ -30,7 +30,7 @@ extension ManagedObjectContext {
                 let before = step.item.values.first { $0.slot == slot }?.before.object
                 return value != .null || before.map(stays.contains) != true
             }
-            let lists = step.lists.map { $0.without(stays.contains) }
+            let lists = step.lists.map { $0.keeping(stays) }
             if slots.isEmpty, lists.isEmpty { return nil }
             return DeltaPlan.Step(item: step.item, slots: slots, lists: lists)
         }
@@ -178,5 +178,29 @@ private struct DeltaReach {
         if removed.contains(Link(owner: target, slot: inverse, target: owner)) { return true }
         guard let value = values[ToManyKey(owner: target, slot: inverse)] else { return false }
         return value != owner
+    }
+}
+
+extension GraphDelta.List {
+    /// The same list, which does not lose some members by a deletion.
+    func keeping(_ stays: Set<ObjectID>) -> Self {
+        let kept = removed.filter(stays.contains)
+        if kept.isEmpty { return self }
+        let keeps = Set(kept)
+        return Self(
+            slot: slot,
+            removed: removed.filter { !keeps.contains($0) },
+            added: added,
+            members: members.map { sides in
+                let (known, wanted) = (Set(sides.before), keeps.union(sides.after))
+                return (
+                    sides.before,
+                    sides.before.filter(wanted.contains)
+                        + sides.after.filter { !known.contains($0) }
+                )
+            },
+            leavesOrder: leavesOrder,
+            wasStored: wasStored
+        )
     }
 }

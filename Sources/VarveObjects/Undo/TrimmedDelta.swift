@@ -12,35 +12,43 @@ extension ManagedObjectContext {
     /// - Complexity: O(values and members of the delta).
     func trimmed(_ delta: GraphDelta, to plan: DeltaPlan) -> GraphDelta {
         guard plan.side == .after, plan.isLaidByValues else { return delta }
-        var wholes: Set<ObjectID> = []
+        var stays: Set<ObjectID> = []
         var skipped: Set<ToManyKey> = []
         for conflict in plan.conflicts {
             let id = conflict.item.id
             if let slot = conflict.slot {
                 skipped.insert(ToManyKey(owner: id, slot: slot))
             } else {
-                wholes.insert(id)
+                stays.insert(id)
             }
         }
         var trimmed = delta
+        // They say more than was done.
+        trimmed.journals = nil
         trimmed.items = delta.items.compactMap { item in
-            if wholes.contains(item.id) { return nil }
+            if stays.contains(item.id) { return nil }
             guard item.existed, isThere(item.id, item.model) else { return item }
+            if !item.exists { return item.with(item.values, done(item.lists, item)) }
             let object = object(item.id, item.model)
             let values = item.values.filter { value in
-                if !item.exists { return true }
                 if skipped.contains(ToManyKey(owner: item.id, slot: value.slot)) { return false }
+                if value.after == .null, value.before.object.map(stays.contains) == true {
+                    return false
+                }
                 return shownValue(of: object, value.slot)?.isSame(as: value.after) != true
             }
-            let lists = item.lists.compactMap { list -> GraphDelta.List? in
-                guard let now = try? members(of: object, slot: list.slot) else { return list }
-                let present = Set(now)
-                return list.done(over: present, isWhole: !item.exists)
-            }
-            if item.exists, values.isEmpty, lists.isEmpty { return nil }
-            return item.with(values, lists)
+            let lists = done(item.lists.map { $0.keeping(stays) }, item)
+            return values.isEmpty && lists.isEmpty ? nil : item.with(values, lists)
         }
         return trimmed
+    }
+
+    private func done(_ lists: [GraphDelta.List], _ item: GraphDelta.Item) -> [GraphDelta.List] {
+        let object = object(item.id, item.model)
+        return lists.compactMap { list in
+            guard let now = try? members(of: object, slot: list.slot) else { return list }
+            return list.done(over: Set(now), isWhole: !item.exists)
+        }
     }
 }
 
