@@ -9,32 +9,6 @@ import Testing
 @Suite(.verified) struct DeletedByBothTests {
     private struct Stop: Error {}
 
-    /// A root with a list below it, and a job below that, saved.
-    private func family(
-        _ context: ManagedObjectContext
-    ) throws -> (root: Node, list: Node, job: Node) {
-        let all = try nodes("root", "list", "job", in: context)
-        all[1].parent = all[0]
-        all[2].parent = all[1]
-        try context.save()
-        return (all[0], all[1], all[2])
-    }
-
-    private func theirs(
-        _ container: PersistentContainer,
-        _ body: (ManagedObjectContext) throws -> Void
-    ) throws {
-        let other = container.newContext()
-        try body(other)
-        try other.save()
-    }
-
-    private func names(_ container: PersistentContainer) throws -> [String] {
-        let fresh = container.newContext()
-        try expectSound(fresh)
-        return try fresh.fetch(Node.all).map { "\($0.name)<\($0.parent?.name ?? "")" }.sorted()
-    }
-
     // MARK: Brought back
 
     /// A small blob lies in a page of its row's commit, a large one in a file: both come back.
@@ -49,7 +23,7 @@ import Testing
             picture.data = try writer.finish()
             try context.save()
             picture.caption = "edited"
-            try theirs(container) { try $0.delete($0.object(with: picture.id)) }
+            try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
             if advances {
                 context.advance()
                 try container.compactNow()
@@ -74,7 +48,7 @@ import Testing
         picture.data = try blob(1, context)
         try context.save()
         picture.caption = "edited"
-        try theirs(container) { try $0.object(with: picture.id).data = blob(2, $0) }
+        try saveElsewhere(container) { try $0.object(with: picture.id).data = blob(2, $0) }
         try context.save(mergePolicy: .overwrite)
         let stored = try container.newContext().object(with: picture.id)
         #expect(try stored.data?.readAll() == Data(repeating: 1, count: 5))
@@ -94,7 +68,7 @@ import Testing
         context.delete(item)
         try context.save()
         try context.undo()
-        try theirs(container) { Node(in: $0).key = "1" }
+        try saveElsewhere(container) { Node(in: $0).key = "1" }
         #expect(try context.save().replaced.count == 1)
         #expect(item.isDeleted)
         try other.save(mergePolicy: .overwrite)
@@ -127,7 +101,7 @@ import Testing
         let branch = try context.branch()
         #expect(try branch.object(with: new.id).parent?.name == "list")
         try context.save()
-        #expect(try names(container) == ["job<list", "list<root", "new<list", "root<"])
+        #expect(try storedFamilies(container) == ["job<list", "list<root", "new<list", "root<"])
     }
 
     // MARK: Undo and redo
@@ -147,7 +121,7 @@ import Testing
         try context.save()
         context.removeAllUndoSteps()
         context.withUndoGroup { context.delete(root) }
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             try other.object(with: list.id).parent = other.object(with: root.id)
         }
         if advances {
@@ -155,7 +129,7 @@ import Testing
             #expect(list.isDeleted && job.isDeleted)
         }
         try context.save(mergePolicy: .overwrite)
-        #expect(try names(container) == ["stays<"])
+        #expect(try storedFamilies(container) == ["stays<"])
         #expect(try context.undo().isEmpty)
         if redoes {
             #expect(try context.redo().isEmpty)
@@ -164,7 +138,7 @@ import Testing
         }
         #expect(!list.isDeleted && list.parent === root && job.parent === list)
         try context.save()
-        #expect(try names(container) == ["job<list", "list<root", "root<", "stays<"])
+        #expect(try storedFamilies(container) == ["job<list", "list<root", "root<", "stays<"])
         let stored = try container.newContext().object(with: stays.id)
         #expect(stored.playlist.names == ["job", "root", "list"] && stored.loose?.name == "list")
     }
@@ -183,19 +157,19 @@ import Testing
             return new
         }
         context.withUndoGroup { context.delete(root) }
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             try other.object(with: list.id).parent = other.object(with: root.id)
         }
         context.advance()
         #expect(new.isDeleted)
         try context.save()
-        #expect(try names(container).isEmpty)
+        #expect(try storedFamilies(container).isEmpty)
         #expect(try context.undo().isEmpty)
         try context.save()
-        #expect(try names(container) == ["list<root", "new<list", "root<"])
+        #expect(try storedFamilies(container) == ["list<root", "new<list", "root<"])
         #expect(try context.undo().isEmpty)
         try context.save()
-        #expect(try names(container) == ["list<root", "root<"])
+        #expect(try storedFamilies(container) == ["list<root", "root<"])
     }
 
     /// Others took a list out of the reach of a deletion: neither its undo nor its redo takes it.
@@ -205,7 +179,7 @@ import Testing
         let (root, list, job) = try family(context)
         context.undoLimit = 9
         context.withUndoGroup { context.delete(root) }
-        try theirs(container) { try $0.object(with: list.id).parent = nil }
+        try saveElsewhere(container) { try $0.object(with: list.id).parent = nil }
         context.advance()
         #expect(root.isDeleted && !list.isDeleted && !job.isDeleted)
         #expect(try context.undo().isEmpty)
@@ -214,7 +188,7 @@ import Testing
         #expect(skipped.allSatisfy { $0.reason == .changedSince })
         #expect(root.isDeleted && !list.isDeleted && !job.isDeleted)
         try context.save()
-        #expect(try names(container) == ["job<list", "list<"])
+        #expect(try storedFamilies(container) == ["job<list", "list<"])
     }
 
     /// A redo makes an object again whose owner others deleted meanwhile.
@@ -231,14 +205,14 @@ import Testing
         try context.save()
         try context.undo()
         try context.save()
-        try theirs(container) { try $0.delete($0.object(with: list.id)) }
+        try saveElsewhere(container) { try $0.delete($0.object(with: list.id)) }
         context.advance()
         let skipped = try context.redo()
         #expect(skipped.map(\.object) == [new.objectID])
         #expect(skipped.map(\.property) == ["parent"])
         #expect(skipped.map(\.reason) == [.targetDeleted])
         try context.save()
-        #expect(try names(container) == ["new<", "root<"])
+        #expect(try storedFamilies(container) == ["new<", "root<"])
     }
 
     // MARK: Both delete
@@ -255,19 +229,19 @@ import Testing
         let below = Node(in: context)
         below.parent = new
         context.delete(root)
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             try other.object(with: list.id).parent = other.object(with: root.id)
         }
         context.advance()
         #expect(new.isDeleted && below.isDeleted)
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             let theirs = try other.object(with: list.id)
             if deletesRoot { theirs.parent.map { other.delete($0) } } else { other.delete(theirs) }
         }
         context.advance()
         #expect(new.context == nil && below.context == nil && context.insertedObjects.isEmpty)
         try context.save()
-        #expect(try names(container).isEmpty)
+        #expect(try storedFamilies(container).isEmpty)
     }
 
     /// A transaction deletes what others delete as well, moves on and throws.
@@ -276,7 +250,7 @@ import Testing
         let context = container.newContext()
         let (_, list, job) = try family(context)
         if isEdited { list.score = 4 }
-        try theirs(container) { try $0.delete($0.object(with: list.id)) }
+        try saveElsewhere(container) { try $0.delete($0.object(with: list.id)) }
         #expect(throws: Stop.self) {
             try context.transaction {
                 context.delete(list)
@@ -293,7 +267,7 @@ import Testing
             #expect(try container.newContext().object(with: list.id).score == 4)
         } else {
             try context.save()
-            #expect(try names(container) == ["root<"])
+            #expect(try storedFamilies(container) == ["root<"])
         }
     }
 
@@ -312,7 +286,7 @@ import Testing
         #expect(skipped.map(\.property) == ["parent"])
         #expect(skipped.map(\.reason) == [.targetDeleted])
         try context.save()
-        #expect(try names(container) == ["new<", "root<"])
+        #expect(try storedFamilies(container) == ["new<", "root<"])
     }
 
     /// An edit of a unique value that a deletion hid and others brought out counts for an upsert.
@@ -326,14 +300,14 @@ import Testing
         (new.key, new.name) = ("k", "new")
         context.delete(root)
         context.processPendingChanges()
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             try other.object(with: item.id).parent = other.object(with: root.id)
         }
         context.advance()
         #expect(item.isDeleted)
-        try theirs(container) { try $0.object(with: item.id).parent = nil }
+        try saveElsewhere(container) { try $0.object(with: item.id).parent = nil }
         #expect(try context.save(mergePolicy: .objectWinsByProperty).replaced.count == 1)
-        #expect(try names(container) == ["new<"])
+        #expect(try storedFamilies(container) == ["new<"])
     }
 
     /// The same where the transaction, or an observer, edited the blob.
@@ -350,7 +324,7 @@ import Testing
         if !edits { try setBlob() }
         try context.save()
         if edits { try setBlob() } else { picture.caption = "edited" }
-        try theirs(container) { try $0.delete($0.object(with: picture.id)) }
+        try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
         #expect(throws: Stop.self) {
             try context.transaction {
                 context.delete(picture)
@@ -378,7 +352,7 @@ import Testing
         context.undoLimit = 9
         context.delete(x)
         context.processPendingChanges()
-        try theirs(container) { other in
+        try saveElsewhere(container) { other in
             let edited = try other.object(with: x.id)
             edited.score = 7
             edited.parent = try other.object(with: all[1].id)
@@ -410,14 +384,14 @@ import Testing
         #expect(try context.undo().isEmpty)
         #expect(try context.redo().isEmpty)
         try context.save()
-        #expect(try names(container).isEmpty)
+        #expect(try storedFamilies(container).isEmpty)
         #expect(try context.undo().isEmpty)
         context.withUndoGroup { context.delete(root) }
         #expect(try context.undo().isEmpty)
         try context.save()
         #expect(try context.redo().isEmpty)
         try context.save()
-        #expect(try names(container) == ["list<"])
+        #expect(try storedFamilies(container) == ["list<"])
     }
 
     /// Both delete what hangs below a deletion that is not saved: an undo leaves it deleted.
@@ -428,14 +402,14 @@ import Testing
         context.undoLimit = 9
         context.delete(root)
         context.processPendingChanges()
-        try theirs(container) { try $0.delete($0.object(with: list.id)) }
+        try saveElsewhere(container) { try $0.delete($0.object(with: list.id)) }
         context.advance()
         let skipped = try context.undo()
         #expect(Set(skipped.map(\.object)) == [list.objectID, job.objectID])
         #expect(skipped.allSatisfy { $0.reason == .deletedSince })
         #expect(!root.isDeleted && list.isDeleted && job.isDeleted && !context.hasChanges)
         try context.save()
-        #expect(try names(container) == ["root<"])
+        #expect(try storedFamilies(container) == ["root<"])
     }
 
     /// A save inside of a group.
@@ -448,14 +422,14 @@ import Testing
         context.removeAllUndoSteps()
         try context.withUndoGroup {
             context.delete(root)
-            try theirs(container) { other in
+            try saveElsewhere(container) { other in
                 try other.object(with: list.id).parent = other.object(with: root.id)
             }
             try context.save(mergePolicy: .overwrite)
         }
-        #expect(try names(container).isEmpty)
+        #expect(try storedFamilies(container).isEmpty)
         #expect(try context.undo().isEmpty)
         try context.save()
-        #expect(try names(container) == ["list<root", "root<"])
+        #expect(try storedFamilies(container) == ["list<root", "root<"])
     }
 }

@@ -9,30 +9,6 @@ import Testing
 @Suite(.verified) @MainActor struct EditsUnderWayTests {
     private struct Stop: Error {}
 
-    /// Runs `body`, once, just before what `read` reads changes.
-    private func before(_ read: () -> Void, _ body: @escaping @MainActor () throws -> Void) {
-        let isDone = Shared(false)
-        withObservationTracking(read) {
-            let isFirst = isDone.withLock { value in
-                defer { value = true }
-                return !value
-            }
-            guard isFirst else { return }
-            MainActor.assumeIsolated {
-                do { try body() } catch { Issue.record(error) }
-            }
-        }
-    }
-
-    private func saveElsewhere(
-        _ container: PersistentContainer,
-        _ body: (ManagedObjectContext) throws -> Void = { _ = Node(in: $0) }
-    ) throws {
-        let other = container.newContext()
-        try body(other)
-        try other.save()
-    }
-
     private func setting() throws -> (PersistentContainer, ManagedObjectContext, [Node]) {
         let container = try graph()
         let context = container.newContext(observes: true)
@@ -59,7 +35,7 @@ import Testing
     @Test(arguments: [false, true]) func newObjectsThatEnd(_ isTarget: Bool) throws {
         let (container, context, n) = try setting()
         let new = Node(in: context)
-        before({ _ = n[2].parent }) {
+        beforeChange(of: { _ = n[2].parent }) {
             if isTarget {
                 context.delete(new)
             } else {
@@ -86,9 +62,9 @@ import Testing
         n[2].name = "edited"
         n[2].next = n[4]
         try saveElsewhere(container) { try $0.delete($0.object(with: n[2].id)) }
-        before({ _ = n[0].children.ids }) { context.advance() }
+        beforeChange(of: { _ = n[0].children.ids }) { context.advance() }
         context.delete(child ? n[1] : n[2])
-        if !child { before({ _ = n[1].children.ids }) { context.advance() } }
+        if !child { beforeChange(of: { _ = n[1].children.ids }) { context.advance() } }
         context.processPendingChanges()
         #expect(n[2].isDeleted && !n[2].hasChanges)
         try expectSaved(container, context)
@@ -98,7 +74,7 @@ import Testing
     @Test func anEditThatTheObserverTakesBack() throws {
         let (container, context, n) = try setting()
         n[0].parent = n[1]
-        before({ _ = n[2].parent }) {
+        beforeChange(of: { _ = n[2].parent }) {
             n[0].parent = nil
             try saveElsewhere(container)
             context.advance()
@@ -117,7 +93,7 @@ import Testing
         x.name = "b"
         x.key = "k"
         x.children.append(n[1])
-        before({ _ = x.children.ids }) {
+        beforeChange(of: { _ = x.children.ids }) {
             x.score = 5
             x.name = old
             x.key = nil
@@ -134,7 +110,7 @@ import Testing
         func edits() {
             n[2].parent = n[3]
             n[0].parent = n[1]
-            before({ _ = n[2].parent }) {
+            beforeChange(of: { _ = n[2].parent }) {
                 try saveElsewhere(container)
                 context.advance()
             }
@@ -165,7 +141,7 @@ import Testing
     @Test(arguments: Inner.allCases, [false, true])
     func anObserverOpens(_ inner: Inner, _ isUndo: Bool) throws {
         let (container, context, n) = try setting()
-        before({ _ = n[2].parent }) {
+        beforeChange(of: { _ = n[2].parent }) {
             switch inner {
             case .moves:
                 try context.transaction {
@@ -212,7 +188,7 @@ import Testing
     @Test func anUndoLeavesWhatNoStepKnows() throws {
         let (container, context, n) = try setting()
         context.withUndoGroup { n[1].parent = n[0] }
-        before({ _ = n[1].parent }) { n[3].parent = n[4] }
+        beforeChange(of: { _ = n[1].parent }) { n[3].parent = n[4] }
         try saveElsewhere(container)
         context.advance()
         #expect(n[3].parent === n[4])
@@ -232,7 +208,7 @@ import Testing
         let (container, context, n) = try setting()
         n[1].parent = n[0]
         try context.save()
-        before({ _ = n[1].name }) {
+        beforeChange(of: { _ = n[1].name }) {
             context.delete(deletion == .itself ? n[1] : n[0])
             if deletion != .marked { context.processPendingChanges() }
         }
@@ -256,7 +232,7 @@ import Testing
         let (container, context, n) = try setting()
         n[1].parent = n[0]
         try context.save()
-        before({ _ = n[1].children.ids }) {
+        beforeChange(of: { _ = n[1].children.ids }) {
             context.delete(n[0])
             context.processPendingChanges()
         }
@@ -285,7 +261,7 @@ import Testing
         n[1].parent = n[0]
         n[2].parent = n[1]
         try context.save()
-        before({ _ = n[2].isDeleted }) {
+        beforeChange(of: { _ = n[2].isDeleted }) {
             try saveElsewhere(container)
             context.advance()
         }
@@ -317,7 +293,9 @@ import Testing
         let (container, context, n) = try setting()
         n[1].parent = n[0]
         try context.save()
-        before({ _ = n[1].isDeleted }) { context.withUndoGroup("inner") { n[3].name = "q" } }
+        beforeChange(of: { _ = n[1].isDeleted }) {
+            context.withUndoGroup("inner") { n[3].name = "q" }
+        }
         context.withUndoGroup("outer") {
             n[4].name = "r"
             context.delete(n[0])

@@ -1,5 +1,6 @@
 // One entity with every kind of relationship, and what must hold between its objects.
 
+import Observation
 import Testing
 import VarveObjects
 
@@ -114,6 +115,50 @@ func nodes(_ names: String..., in context: ManagedObjectContext) throws -> [Node
     }
     try context.save()
     return nodes
+}
+
+/// A root with a list below it, and a job below that, saved.
+func family(_ context: ManagedObjectContext) throws -> (root: Node, list: Node, job: Node) {
+    let all = try nodes("root", "list", "job", in: context)
+    all[1].parent = all[0]
+    all[2].parent = all[1]
+    try context.save()
+    return (all[0], all[1], all[2])
+}
+
+/// Another context of the newest commit edits and saves.
+func saveElsewhere(
+    _ container: PersistentContainer,
+    _ body: (ManagedObjectContext) throws -> Void = { _ = Node(in: $0) }
+) throws {
+    let other = container.newContext()
+    try body(other)
+    try other.save()
+}
+
+/// What is stored, which must be sound: "name<name of the parent", in order.
+func storedFamilies(_ container: PersistentContainer) throws -> [String] {
+    let fresh = container.newContext()
+    try expectSound(fresh)
+    return try fresh.fetch(Node.all).map { "\($0.name)<\($0.parent?.name ?? "")" }.sorted()
+}
+
+/// Runs `body`, once, just before what `read` reads changes.
+@MainActor func beforeChange(
+    of read: () -> Void,
+    _ body: @escaping @MainActor () throws -> Void
+) {
+    let isDone = Shared(false)
+    withObservationTracking(read) {
+        let isFirst = isDone.withLock { value in
+            defer { value = true }
+            return !value
+        }
+        guard isFirst else { return }
+        MainActor.assumeIsolated {
+            do { try body() } catch { Issue.record(error) }
+        }
+    }
 }
 
 extension Collection where Element == Node {

@@ -16,19 +16,6 @@ import Testing
         _ container: PersistentContainer
     ) -> ManagedObjectContext { container.newContext(observes: true) }
 
-    /// Runs `body`, once, just before what `read` reads changes.
-    @MainActor private func before(_ read: () -> Void, _ body: @escaping @MainActor () -> Void) {
-        let isDone = Shared(false)
-        withObservationTracking(read) {
-            let isFirst = isDone.withLock { value in
-                defer { value = true }
-                return !value
-            }
-            guard isFirst else { return }
-            MainActor.assumeIsolated { body() }
-        }
-    }
-
     @MainActor private func act(
         _ act: Act,
         _ node: Node,
@@ -93,11 +80,11 @@ import Testing
             try other.delete(other.object(with: n[0].id))
             try other.save()
             var hasRun = false
-            before({ _ = (n[2].parent, n[2].isDeleted) }) {
+            beforeChange(of: { _ = (n[2].parent, n[2].isDeleted) }) {
                 hasRun = true
                 self.act(first, n[2], n[1], context)
             }
-            before({ _ = (n[1].children.count, n[0].children.count) }) {
+            beforeChange(of: { _ = (n[1].children.count, n[0].children.count) }) {
                 self.act(second, n[1], n[3], context)
             }
             n[2].parent = n[1]
@@ -131,8 +118,8 @@ import Testing
             let other = container.newContext()
             try other.object(with: n[1].id).parent = other.object(with: n[0].id)
             try other.save()
-            before({ _ = n[1].isDeleted }) { self.act(first, n[1], n[3], context) }
-            before({ _ = (new.isDeleted, n[2].children.count) }) {
+            beforeChange(of: { _ = n[1].isDeleted }) { self.act(first, n[1], n[3], context) }
+            beforeChange(of: { _ = (new.isDeleted, n[2].children.count) }) {
                 self.act(second, n[2], new, context)
             }
             context.advance()
@@ -160,10 +147,10 @@ import Testing
                 return made
             }
             if saves { try context.save() }
-            before({ _ = (made.isDeleted, n[1].isDeleted) }) {
+            beforeChange(of: { _ = (made.isDeleted, n[1].isDeleted) }) {
                 self.act(first, n[2], n[3], context)
             }
-            before({ _ = (n[2].parent, n[3].playlist.count) }) {
+            beforeChange(of: { _ = (n[2].parent, n[3].playlist.count) }) {
                 self.act(second, n[3], n[2], context)
             }
             try context.undo()
@@ -183,7 +170,7 @@ import Testing
             node.name = "edited"
             return Node(in: context)
         }
-        before({ _ = new.isDeleted }) { context.rollback() }
+        beforeChange(of: { _ = new.isDeleted }) { context.rollback() }
         try context.undo()
         #expect(!context.hasChanges && !context.canUndo && !context.canRedo)
         #expect(node.name == "a" && context.readFailures.isEmpty)
@@ -195,7 +182,7 @@ import Testing
         let context = observed(container)
         context.undoLimit = 9
         let new = context.withUndoGroup { Node(in: context) }
-        before({ _ = new.isDeleted }) { context.delete(new) }
+        beforeChange(of: { _ = new.isDeleted }) { context.delete(new) }
         try context.undo()
         #expect(!context.hasChanges)
         #expect(try context.fetch(Node.all).isEmpty && context.readFailures.isEmpty)
@@ -211,7 +198,7 @@ import Testing
         n[3].parent = n[0]
         try context.save()
         context.undoLimit = 9
-        before({ _ = n[0].children.count }) { n[3].parent = n[1] }
+        beforeChange(of: { _ = n[0].children.count }) { n[3].parent = n[1] }
         context.withUndoGroup { n[2].parent = n[1] }
         #expect(n[2].parent === n[1] && n[3].parent === n[1])
         if saves { try context.save() }
@@ -234,7 +221,7 @@ import Testing
         }
         var calls = 0
         for node in members.prefix(watched) {
-            before({ _ = node.parent }) {
+            beforeChange(of: { _ = node.parent }) {
                 calls += 1
                 node.book = n[1]
             }
@@ -261,7 +248,7 @@ import Testing
         let other = container.newContext()
         try other.delete(other.object(with: picture.id))
         try other.save()
-        before({ _ = picture.caption }) { picture.caption = "edited" }
+        beforeChange(of: { _ = picture.caption }) { picture.caption = "edited" }
         context.advance()
         #expect(picture.caption == "edited" && picture.hasChanges)
         try context.save(mergePolicy: .overwrite)
@@ -302,7 +289,7 @@ import Testing
             try context.save()
             context.undoLimit = 9
             if edit == .again { context.withUndoGroup { n[2].parent = n[0] } }
-            before({
+            beforeChange(of: {
                 _ = (n[2].parent, n[2].picks.ids, n[2].playlist.ids, n[2].next, n[2].isDeleted)
             }) {
                 do {
@@ -357,7 +344,7 @@ import Testing
         let theirs = try other.object(with: x.id)
         if deletes { other.delete(theirs) } else { theirs.score = 4 }
         try other.save()
-        before({ _ = x.name }) {
+        beforeChange(of: { _ = x.name }) {
             context.advance()
             x.name = "edited"
         }
@@ -382,7 +369,7 @@ import Testing
         let container = try graph()
         let context = observed(container)
         let n = try nodes("x", "y", "z", in: context)
-        before({ _ = n[2].children.ids }) { context.delete(n[0]) }
+        beforeChange(of: { _ = n[2].children.ids }) { context.delete(n[0]) }
         #expect(throws: Stop.self) {
             try context.transaction {
                 n[0].parent = n[1]
@@ -434,7 +421,9 @@ import Testing
                 if laid == .undo { try context.undo() } else { context.delete(new) }
                 try context.save()
             }
-            before({ _ = (p.children.ids, p.playlist.ids, p.next) }) { context.rollback() }
+            beforeChange(of: { _ = (p.children.ids, p.playlist.ids, p.next) }) {
+                context.rollback()
+            }
             switch laid {
             case .branch: _ = try branch?.mergeIntoParent(.error)
             case .undo: try context.redo()
@@ -459,7 +448,7 @@ import Testing
             try other.object(with: n[1].id).score = 1
             try other.save()
         }
-        before({ _ = n[0].children.ids }) { n[0].parent = nil }
+        beforeChange(of: { _ = n[0].children.ids }) { n[0].parent = nil }
         try context.save()
         #expect(n[0].parent == nil && n[0].children.isEmpty && context.hasChanges)
         try expectWhole(container, context, "saved just now")

@@ -6,31 +6,6 @@ import Testing
 @testable import VarveObjects
 
 @Suite(.verified) struct OwnersOfOthersTests {
-    private func family(
-        _ context: ManagedObjectContext
-    ) throws -> (root: Node, list: Node, job: Node) {
-        let all = try nodes("root", "list", "job", in: context)
-        all[1].parent = all[0]
-        all[2].parent = all[1]
-        try context.save()
-        return (all[0], all[1], all[2])
-    }
-
-    private func theirs(
-        _ container: PersistentContainer,
-        _ body: (ManagedObjectContext) throws -> Void
-    ) throws {
-        let other = container.newContext()
-        try body(other)
-        try other.save()
-    }
-
-    private func names(_ container: PersistentContainer) throws -> [String] {
-        let fresh = container.newContext()
-        try expectSound(fresh)
-        return try fresh.fetch(Node.all).map { "\($0.name)<\($0.parent?.name ?? "")" }.sorted()
-    }
-
     /// A redo of a deletion, saved or not, behind which others edited the last of what belongs to
     /// it, or linked something to that.
     @Test(arguments: [false, true], [false, true])
@@ -51,7 +26,7 @@ import Testing
         if saves { try context.save() }
         #expect(try context.undo().isEmpty)
         if saves { try context.save() }
-        try theirs(container) { theirs in
+        try saveElsewhere(container) { theirs in
             let theirJob = try theirs.object(with: job.id)
             if links {
                 let new = Node(in: theirs)
@@ -80,7 +55,7 @@ import Testing
             links
             ? ["friend<", "job<list", "list<root", "new<job", "other<root", "root<"]
             : ["edited<list", "friend<", "list<root", "other<root", "root<"]
-        #expect(try names(container) == expected)
+        #expect(try storedFamilies(container) == expected)
     }
 
     /// What others took out of it before they edited it keeps nobody. What belongs to another owner
@@ -100,7 +75,7 @@ import Testing
         try context.save()
         try context.undo()
         try context.save()
-        try theirs(container) { theirs in
+        try saveElsewhere(container) { theirs in
             let theirJob = try theirs.object(with: job.id)
             theirJob.name = "edited"
             try theirs.object(with: second[1].id).name = "edited too"
@@ -111,7 +86,7 @@ import Testing
         #expect(Set(skipped.map(\.object)) == Set([job, second[0], second[1]].map(\.objectID)))
         #expect(root.isDeleted && list.isDeleted && !job.isDeleted && !second[0].isDeleted)
         try context.save()
-        #expect(try names(container) == ["edited too<second", "edited<", "second<"])
+        #expect(try storedFamilies(container) == ["edited too<second", "edited<", "second<"])
     }
 
     /// An undo of an insertion: others edited what it put below a new object, or took that out.
@@ -127,7 +102,7 @@ import Testing
             return new
         }
         try context.save()
-        try theirs(container) { theirs in
+        try saveElsewhere(container) { theirs in
             let owned = try theirs.object(with: new[1].id)
             owned.name = "edited"
             if takesOut { owned.parent = nil }
@@ -141,7 +116,7 @@ import Testing
         try context.save()
         let expected = ["job<list", "list<root", "root<"]
         #expect(
-            try names(container)
+            try storedFamilies(container)
                 == (takesOut ? ["edited<"] + expected : ["edited<owner"] + expected + ["owner<"])
                 .sorted()
         )
@@ -162,12 +137,12 @@ import Testing
         #expect(try context.undo().isEmpty)
         #expect(job.parent === list)
         try context.save()
-        try theirs(container) { try $0.object(with: job.id).name = "edited" }
+        try saveElsewhere(container) { try $0.object(with: job.id).name = "edited" }
         context.advance()
         let skipped = try context.redo()
         #expect(Set(skipped.map(\.object)) == Set([root, list, job].map(\.objectID)))
         try context.save()
-        #expect(try names(container) == ["edited<list", "list<root", "root<"])
+        #expect(try storedFamilies(container) == ["edited<list", "list<root", "root<"])
     }
 
     private enum Change: CaseIterable {
@@ -193,7 +168,7 @@ import Testing
         try context.save()
         #expect(try context.undo().isEmpty)
         try context.save()
-        try theirs(container) { theirs in
+        try saveElsewhere(container) { theirs in
             let (c, b) = (try theirs.object(with: n[2].id), try theirs.object(with: n[1].id))
             switch change {
             case .next: c.next = nil
