@@ -107,30 +107,37 @@ struct GraphDelta {
 
         func isThere(_ side: DeltaSide) -> Bool { side == .before ? existed : exists }
 
-        /// The same as an instance that it was, with the edits that end with it.
-        func of(_ object: any ManagedObject) -> Self {
-            let edits = object.storage.edits?.values ?? []
-            return Self(
+        /// The same with a part of its values and lists.
+        func with(_ values: [Value], _ lists: [List], as object: (any ManagedObject)? = nil) -> Self
+        {
+            Self(
                 model: model,
                 id: id,
                 existed: existed,
                 exists: exists,
                 wasSaved: wasSaved,
                 reachedBy: reachedBy,
-                object: object,
-                values: values.map { value in
-                    guard edits.indices.contains(value.slot), let edited = edits[value.slot] else {
-                        return value
-                    }
-                    let isReference = model.properties[value.slot].relationship != nil
-                    return Value(
-                        slot: value.slot,
-                        before: edited,
-                        after: isReference ? edited : value.after
-                    )
-                },
+                object: object ?? self.object,
+                values: values,
                 lists: lists
             )
+        }
+
+        /// The same as an instance that it was, with the edits that end with it.
+        func of(_ object: any ManagedObject) -> Self {
+            let edits = object.storage.edits?.values ?? []
+            let values = values.map { value in
+                guard edits.indices.contains(value.slot), let edited = edits[value.slot] else {
+                    return value
+                }
+                let isReference = model.properties[value.slot].relationship != nil
+                return Value(
+                    slot: value.slot,
+                    before: edited,
+                    after: isReference ? edited : value.after
+                )
+            }
+            return with(values, lists, as: object)
         }
     }
 

@@ -76,19 +76,3 @@ extension GraphDelta.List {
         return list.removed.isEmpty && list.added.isEmpty && isSame ? nil : list
     }
 }
-
-extension GraphDelta.Item {
-    fileprivate func with(_ values: [GraphDelta.Value], _ lists: [GraphDelta.List]) -> Self {
-        Self(
-            model: model,
-            id: id,
-            existed: existed,
-            exists: exists,
-            wasSaved: wasSaved,
-            reachedBy: reachedBy,
-            object: object,
-            values: values,
-            lists: lists
-        )
-    }
-}
