@@ -5,6 +5,8 @@
 //   more; who ran it lays the journal again, or leaves that to one that is under way around it.
 // - An edit of other properties than those that the edit around it is about interrupts nothing:
 //   laid one after the other they come to the same.
+// - An edit leaves the journal while its observer moves the context, or makes a transaction or a
+//   group of edits, and comes back behind that: who records has no half of it.
 
 import VarveBase
 import VarveRecords
