@@ -165,7 +165,7 @@ struct LogStart {
         let settle = Settle(
             generation: state.generation,
             options: options,
-            durableEnd: recovered.durableEnd
+            provenEnd: recovered.provenEnd
         )
         let mark = log.mark
         // A sync may say so, too: then a commit frame is there, and nothing goes after it.

@@ -35,6 +35,9 @@ struct RecoveredLog {
         let isWitness = newest.header.kind == .close || newest.isFirst
         return isWitness && newest.end.rawValue == dataEnd
     }
+    /// Everything below is on disk: the frame that a chain begins with is proven, whatever the
+    /// `durableEnd` of the newest says.
+    var provenEnd: FileOffset { max(durableEnd, proven.end) }
     /// Commits with changes that are accepted but not proven.
     var unsettled: [ScannedCommit] { unproven.filter { $0.header.flags.contains(.carriesChanges) } }
 }

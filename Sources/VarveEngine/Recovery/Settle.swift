@@ -18,7 +18,7 @@ internal import VarveIO
 struct Settle {
     let generation: Generation
     let options: EngineOptions
-    let durableEnd: FileOffset
+    let provenEnd: FileOffset
 
     /// Appends and syncs the settle. Returns the clean state.
     func run(
@@ -40,7 +40,7 @@ struct Settle {
             commit: state.number,
             nodes: generation.nodes,
             flushBytes: options.earlyWriteBytes,
-            rewriteFrom: durableEnd,
+            rewriteFrom: provenEnd,
             reserve: reserve
         )
         var clean = try pages.write(try editor.finished(), to: &log)
@@ -100,7 +100,7 @@ struct Settle {
 
     private func changedRoot(_ tree: Tree) throws(EngineError) -> TreeNode? {
         if let node = tree.root.node { return node }
-        guard let address = tree.root.address, address.offset >= durableEnd else { return nil }
+        guard let address = tree.root.address, address.offset >= provenEnd else { return nil }
         return try tree.rootNode()
     }
 
@@ -116,7 +116,7 @@ struct Settle {
         }
         for index in node.children.indices {
             let child = node.children[index]
-            if child.node == nil, let address = child.address, address.offset < durableEnd {
+            if child.node == nil, let address = child.address, address.offset < provenEnd {
                 continue
             }
             try collect(try tree.child(of: node, at: index), tree, &entries)
@@ -132,13 +132,13 @@ struct Settle {
     ) throws(EngineError) {
         if tree == .blobs {
             var entry = try decoded { () throws(FormatError) in try BlobEntry(decoding: value) }
-            guard case .frame(let place) = entry.place, place.address.offset >= durableEnd
+            guard case .frame(let place) = entry.place, place.address.offset >= provenEnd
             else { return }
             entry.place = .frame(try copy(place, &log))
             try editor.editor(tree).put(key, entry.encoded())
         } else {
             let place = try decoded { () throws(FormatError) in try ValuePlace(decoding: value) }
-            guard place.address.offset >= durableEnd else { return }
+            guard place.address.offset >= provenEnd else { return }
             var writer = ByteWriter(capacity: 20)
             try copy(place, &log).append(to: &writer)
             try editor.editor(tree).put(key, writer.bytes)

@@ -43,7 +43,7 @@ extension Settle {
         upTo end: (ScannedCommit) -> FileOffset
     ) -> UInt64 {
         commits.reduce(0) { sum, commit in
-            let (start, end) = (max(commit.record.bodyStart, durableEnd), end(commit))
+            let (start, end) = (max(commit.record.bodyStart, provenEnd), end(commit))
             return sum + end.rawValue - min(start.rawValue, end.rawValue)
         }
     }

@@ -56,7 +56,7 @@ extension Settle {
             guard let header = try scan.header(at: place), !header.kind.isCommitFrame,
                 header.frameLength <= commit.offset.rawValue - place
             else { throw Self.changed }
-            if place + header.frameLength > durableEnd.rawValue {
+            if place + header.frameLength > provenEnd.rawValue {
                 let payload = try scan.read(
                     at: FileOffset(place + UInt64(FrameHeader.length)),
                     count: Int(header.storedLength)

@@ -301,4 +301,25 @@ private final class CountingFile: ReadOnlyFile {
         #expect(try log.get().newest.record.number == CommitNumber(2))
         #expect(read <= 2 * zeros)
     }
+
+    /// A settle copies what lies above the proven end. Pages of the first frame were read by one
+    /// behind the second commit only: one that nobody could read let a commit in, and the store
+    /// with it did not open again.
+    @Test("What the first frame of a chain names is proven, whatever its durableEnd says")
+    func theFirstFrameIsProven() throws {
+        var forgery = try Forgery()
+        let file = CountingFile(forgery.bytes)
+        let scan = LogScan(
+            log: LogReader(file: file, seed: forgery.seed),
+            size: try file.size()
+        )
+        var first = try forgery.recover().log.get().newest
+        while let before = try scan.previous(of: first) { first = before }
+        #expect(first.isFirst && first.record.durableEnd < first.end)
+        // What stands behind it was torn.
+        forgery.bytes = Array(forgery.bytes[..<Int(first.end.rawValue)]) + [7, 7, 7]
+        let found = try forgery.recover().log.get()
+        #expect(found.newest.offset == first.offset && !found.isClosed)
+        #expect(found.proven.offset == first.offset && found.provenEnd == first.end)
+    }
 }
