@@ -46,7 +46,13 @@ public final class PendingBlobWriter {
         }
         if buffer.count + bytes.count <= externalLimit {
             hasher.update(bytes)
-            buffer.append(contentsOf: bytes)
+            // A blob in one piece is not copied: it shares the caller's bytes, unless they hold
+            // much memory beside.
+            if buffer.isEmpty, bytes.capacity <= 2 * bytes.count {
+                buffer = bytes
+            } else {
+                buffer.append(contentsOf: bytes)
+            }
             return
         }
         let start = buffer

@@ -150,7 +150,7 @@ extension NodeCache {
                             return unsafe before &+ UInt64(view.lowerBound(key).index)
                         }
                         let index = unsafe view.childIndex(for: key)
-                        before &+= unsafe view.rows(before: index)
+                        before &+= unsafe view.rows(before: index, of: pointer.rows)
                         unsafe pointer = view.child(index).pointee
                         level = unsafe view.level &- 1
                     }

@@ -338,7 +338,10 @@ extension RecordReader {
         if case .constant(false) = root { return 0 }
         let tests = FetchPlanner<Source>.tests(root)
         if tests.isEmpty { return try count(entity.tree) }
-        for index in entity.indexes where IndexMatch.mayCover(index, tests) {
+        // By place: an index that is none for these tests is not copied.
+        for place in entity.indexes.indices
+        where IndexMatch.mayCover(entity.indexes[place], tests) {
+            let index = entity.indexes[place]
             guard let ranges = IndexMatch(index, tests).exactRanges(tests.count) else { continue }
             return try count(index.tree, ranges)
         }

@@ -55,20 +55,18 @@ extension Predicate {
     private static var depthMax: Int { PredicateCompiler.depthMax }
 
     /// Whether there is a request inside the filter.
-    public var hasRequests: Bool { firstRequest(0) != nil }
+    public var hasRequests: Bool { hasRequests(0) }
 
-    private func firstRequest(_ depth: Int) -> InnerRequest? {
-        if depth > Self.depthMax { return nil }
+    private func hasRequests(_ depth: Int) -> Bool {
+        if depth > Self.depthMax { return false }
         switch self {
-        case .isInRequest(_, let request): return request
+        case .always, .never, .compare, .compareProperties, .isIn, .isWithin, .text: return false
+        case .isInRequest: return true
         case .not(let inner), .any(_, let inner), .all(_, let inner), .count(_, let inner, _, _):
-            return inner.firstRequest(depth + 1)
+            return inner.hasRequests(depth + 1)
         case .and(let terms), .or(let terms):
-            for term in terms {
-                if let request = term.firstRequest(depth + 1) { return request }
-            }
-            return nil
-        case .always, .never, .compare, .compareProperties, .isIn, .isWithin, .text: return nil
+            for index in terms.indices where terms[index].hasRequests(depth + 1) { return true }
+            return false
         }
     }
 

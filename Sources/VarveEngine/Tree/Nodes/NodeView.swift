@@ -209,15 +209,37 @@ internal import VarveFormat
         return isEqual ? index : max(index - 1, 0)
     }
 
-    /// Index of the child that holds the 8-byte `object`.
+    /// Index of the child that holds the 8-byte `object`: the last one whose head is not above it.
+    /// Of a separator of at most 8 bytes the head says it all.
     @inline(__always)
     func childIndex(object: ObjectID) -> Int {
-        // A separator of at most 8 bytes is not above the object exactly when its head is not.
-        let after =
-            object.rawValue == .max
-            ? unsafe count : unsafe firstSlot(notBelow: object.rawValue + 1)
-        return max(after - 1, 0)
+        let wanted = object.rawValue
+        let last = unsafe count &- 1
+        if unsafe last < Self.guessedMin {
+            return unsafe max((wanted == .max ? count : firstSlot(notBelow: wanted + 1)) - 1, 0)
+        }
+        let (low, high) = unsafe (head(1), head(last))
+        if wanted >= high { return last }
+        if wanted < low { return 0 }
+        // IDs given out in a row fill leaves evenly: the place follows from the first and the last
+        // separator, or nearly. Each step is one more look; a tree of other IDs takes a few in vain.
+        let share = Double(wanted &- low) / Double(high &- low)
+        var index = 1 &+ min(Int(share * Double(last &- 1)), last &- 2)
+        for _ in unsafe 0..<Self.guessSteps {
+            if unsafe head(index) > wanted {
+                index &-= 1
+            } else if unsafe head(index &+ 1) <= wanted {
+                index &+= 1
+            } else {
+                return index
+            }
+        }
+        return unsafe firstSlot(notBelow: wanted + 1) - 1
     }
+
+    /// Children from which on a place among them is guessed, and steps from a wrong guess.
+    private static let guessedMin = 8
+    private static let guessSteps = 3
 
     /// The child at `index` of an inner node: the node's own words, to be read at once.
     @inline(__always)
@@ -238,6 +260,21 @@ internal import VarveFormat
             left &+= 1
         }
         return sum
+    }
+
+    /// The same, of a node with `all` entries below it: counted from the nearer end.
+    @inline(__always)
+    func rows(before index: Int, of all: UInt64) -> UInt64 {
+        guard unsafe index &* 2 > childCount, let children = unsafe children else {
+            return unsafe rows(before: index)
+        }
+        var left = all
+        var place = unsafe childCount
+        while place > index {
+            place &-= 1
+            unsafe left &-= children[place].rows
+        }
+        return left
     }
 
     // MARK: Rows
