@@ -9,11 +9,15 @@ import Testing
 @Suite(.verified) struct DeletedByBothTests {
     private struct Stop: Error {}
 
+    /// When an object is edited: others' deletion is not seen, not yet, or already.
+    enum Edit { case aside, before, behind }
+
     // MARK: Brought back
 
     /// A small blob lies in a page of its row's commit, a large one in a file: both come back.
-    @Test(arguments: [3, 200_000], [false, true])
-    func blobsComeBackWithTheirRow(_ size: Int, _ advances: Bool) throws {
+    /// Also where the context sees the deletion before it is edited, and the file is another one.
+    @Test(arguments: [3, 200_000], [Edit.aside, .before, .behind])
+    func blobsComeBackWithTheirRow(_ size: Int, _ edit: Edit) throws {
         for policy in [MergePolicy.overwrite, .objectWinsByProperty] {
             let container = try memory()
             let context = container.newContext()
@@ -22,12 +26,13 @@ import Testing
             try writer.append(Data(repeating: 7, count: size))
             picture.data = try writer.finish()
             try context.save()
-            picture.caption = "edited"
+            if edit != .behind { picture.caption = "edited" }
             try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
-            if advances {
+            if edit != .aside {
                 context.advance()
                 try container.compactNow()
             }
+            if edit == .behind { picture.caption = "edited" }
             try context.save(mergePolicy: policy)
             let stored = try container.newContext().object(with: picture.id)
             #expect(stored.caption == "edited")

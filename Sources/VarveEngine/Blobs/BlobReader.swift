@@ -49,6 +49,8 @@ public final class BlobReader: Sendable {
                     "blob \(reference.digest.shortName) has \(bytes.count) bytes"
                 )
             }
+            // All of it is not copied.
+            if range.count == bytes.count { return bytes }
             return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
         case .file(let file):
             return try store.engineError { () throws(BlobError) in try file.read(range) }
@@ -141,10 +143,17 @@ extension Snapshot {
     /// Keeps a blob of this commit ready for a row of a later one, also when no row will name it
     /// in between. Nil when no row of this commit names it.
     ///
+    /// - Parameter inPlace: whether the bytes of a small one stay where they are in the store file,
+    ///   which is kept open, also behind a compaction. Else they are read now, into memory.
     /// - Throws: as `blob`.
-    public func adopt(_ reference: BlobReference) throws(EngineError) -> PendingBlob? {
+    public func adopt(
+        _ reference: BlobReference,
+        inPlace: Bool = false
+    ) throws(EngineError) -> PendingBlob? {
         guard let entry = try blobEntry(reference) else { return nil }
         switch entry.place {
+        case .frame(let place) where inPlace:
+            return engine.blobStore.add(reference, .frame(state.generation.log, place))
         case .frame(let place):
             return engine.blobStore.add(reference, .bytes(try state.generation.value(place)))
         case .file:

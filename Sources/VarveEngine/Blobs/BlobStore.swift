@@ -14,7 +14,21 @@ internal import VarveIO
 final class BlobStore: Sendable {
     enum Content {
         case bytes([UInt8])
+        /// In a frame of a store file, which stays open as long as this is kept: no memory.
+        case frame(LogReader, ValuePlace)
         case file
+
+        var isFile: Bool { if case .file = self { true } else { false } }
+
+        /// The bytes of a small one; nil where it is a file.
+        /// - Throws: `damaged`, `ioFailed`.
+        func bytes() throws(EngineError) -> [UInt8]? {
+            switch self {
+            case .bytes(let bytes): bytes
+            case .frame(let log, let place): try log.value(place)
+            case .file: nil
+            }
+        }
     }
     private struct Pending {
         var holders: Int
@@ -68,11 +82,10 @@ final class BlobStore: Sendable {
 
     /// Where the bytes of a blob are that the store has no entry for.
     ///
-    /// - Throws: `invalid` when nobody wrote it, `ioFailed`.
+    /// - Throws: `blobMissing` when nobody wrote it, `ioFailed`.
     func content(of reference: BlobReference) throws(EngineError) -> Content {
-        if let content = pendingContent(of: reference) {
-            if case .bytes = content { return content }
-        }
+        let pending = pendingContent(of: reference)
+        if let pending, !pending.isFile { return pending }
         guard try engineError({ () throws(BlobError) in try files.exists(reference) }) else {
             throw EngineError(
                 .blobMissing,
@@ -163,13 +176,12 @@ public final class PendingBlob: Sendable {
     ///
     /// - Throws: `blobMissing`, `blobDamaged`, `ioFailed`.
     public func open() throws(EngineError) -> BlobReader {
-        switch store.pendingContent(of: reference) {
-        case .bytes(let bytes): return BlobReader(reference, .bytes(bytes), store, keeping: self)
-        case .file, nil:
-            let file = try store.engineError { () throws(BlobError) in
-                try store.files.open(reference)
-            }
-            return BlobReader(reference, .file(file), store, keeping: self)
+        if let bytes = try store.pendingContent(of: reference)?.bytes() {
+            return BlobReader(reference, .bytes(bytes), store, keeping: self)
         }
+        let file = try store.engineError { () throws(BlobError) in
+            try store.files.open(reference)
+        }
+        return BlobReader(reference, .file(file), store, keeping: self)
     }
 }

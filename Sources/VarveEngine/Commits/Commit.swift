@@ -261,21 +261,20 @@ extension Engine {
         }
         var blobPlaces: [BlobReference: BlobEntry.Place] = [:]
         for reference in try editor.blobsWithoutPlace() {
-            switch try blobStore.content(of: reference) {
-            case .file:
+            guard let bytes = try blobStore.content(of: reference).bytes() else {
                 blobPlaces[reference] = .file
                 places.append(.blobFile(reference))
-            case .bytes(let bytes):
-                let header = ValueHeader(
-                    entity: ValueHeader.blobEntity,
-                    column: ColumnID(0),
-                    object: ObjectID(reference.digest.words.0),
-                    commit: transaction.number
-                )
-                let place = try append(header, bytes, &writer)
-                blobPlaces[reference] = .frame(place)
-                places.append(.blobFrame(reference, place))
+                continue
             }
+            let header = ValueHeader(
+                entity: ValueHeader.blobEntity,
+                column: ColumnID(0),
+                object: ObjectID(reference.digest.words.0),
+                commit: transaction.number
+            )
+            let place = try append(header, bytes, &writer)
+            blobPlaces[reference] = .frame(place)
+            places.append(.blobFrame(reference, place))
         }
         // The names of new files must be durable before the commit that relies on them.
         if blobPlaces.values.contains(.file) {

@@ -117,17 +117,17 @@ final class Spill {
         }
         var places: [BlobReference: BlobEntry.Place] = [:]
         for reference in blobs {
-            switch try engine.blobStore.content(of: reference) {
-            case .file: places[reference] = .file
-            case .bytes(let bytes):
-                let header = ValueHeader(
-                    entity: ValueHeader.blobEntity,
-                    column: ColumnID(0),
-                    object: ObjectID(reference.digest.words.0),
-                    commit: editor.number
-                )
-                places[reference] = .frame(try append(header, bytes, &log))
+            guard let bytes = try engine.blobStore.content(of: reference).bytes() else {
+                places[reference] = .file
+                continue
             }
+            let header = ValueHeader(
+                entity: ValueHeader.blobEntity,
+                column: ColumnID(0),
+                object: ObjectID(reference.digest.words.0),
+                commit: editor.number
+            )
+            places[reference] = .frame(try append(header, bytes, &log))
         }
         if places.values.contains(.file) {
             let store = engine.blobStore
