@@ -220,7 +220,7 @@ extension NodeCache {
         _ body: (Int, CommitNumber, Span<UInt8>) -> Bool
     ) throws(EngineError) -> Int {
         let count = unsafe leaf.count
-        let last = count == 0 ? 0 : unsafe leaf.head(count - 1)
+        let last = unsafe leaf.lastObject
         var position = from
         var expected = 0
         repeat {

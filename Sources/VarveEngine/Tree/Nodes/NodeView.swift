@@ -72,6 +72,13 @@ internal import VarveFormat
     /// The rows of a packed leaf, or those that an edited one still has; nil where all slots name
     /// values.
     var packed: UnsafePointer<PackedLeaf>?
+    /// The first key of a packed leaf whose objects have IDs without a gap, and their number; 0
+    /// elsewhere. Then the place follows from the ID: no slot has to be read.
+    var denseFirst: UInt64 = 0
+    var denseCount: UInt64 = 0
+    /// Of an inner node from the file: children for each step of the ID from its first separator
+    /// on, which `denseFirst` is. 0 elsewhere.
+    var slope = 0.0
 
     /// Value length of a slot whose row is still packed.
     static let packedValue = UInt32.max
@@ -190,6 +197,8 @@ internal import VarveFormat
     @inline(__always)
     func lowerBound(object: ObjectID) -> (index: Int, isEqual: Bool) {
         let wanted = object.rawValue
+        let dense = unsafe wanted &- denseFirst
+        if unsafe dense < denseCount { return (Int(truncatingIfNeeded: dense), true) }
         guard unsafe count > 0 else { return (0, false) }
         // IDs given out in a row: the place follows from the first one.
         let guess = wanted &- (unsafe head(0))
@@ -203,6 +212,12 @@ internal import VarveFormat
         return (index, unsafe index < count && head(index) == wanted && keyLength(index) == 8)
     }
 
+    /// The last object of a leaf of rows, 0 where there is none.
+    @inline(__always) var lastObject: UInt64 {
+        if unsafe denseCount > 0 { return unsafe denseFirst &+ denseCount &- 1 }
+        return unsafe count == 0 ? 0 : head(count - 1)
+    }
+
     /// Index of the child that holds `key`: the last one whose lower bound is not above it.
     func childIndex(for key: UnsafeRawBufferPointer) -> Int {
         let (index, isEqual) = unsafe lowerBound(key)
@@ -214,32 +229,39 @@ internal import VarveFormat
     @inline(__always)
     func childIndex(object: ObjectID) -> Int {
         let wanted = object.rawValue
-        let last = unsafe count &- 1
-        if unsafe last < Self.guessedMin {
-            return unsafe max((wanted == .max ? count : firstSlot(notBelow: wanted + 1)) - 1, 0)
-        }
-        let (low, high) = unsafe (head(1), head(last))
-        if wanted >= high { return last }
-        if wanted < low { return 0 }
-        // IDs given out in a row fill leaves evenly: the place follows from the first and the last
-        // separator, or nearly. Each step is one more look; a tree of other IDs takes a few in vain.
-        let share = Double(wanted &- low) / Double(high &- low)
-        var index = 1 &+ min(Int(share * Double(last &- 1)), last &- 2)
-        for _ in unsafe 0..<Self.guessSteps {
-            if unsafe head(index) > wanted {
-                index &-= 1
-            } else if unsafe head(index &+ 1) <= wanted {
-                index &+= 1
-            } else {
-                return index
+        if unsafe slope > 0 {
+            if unsafe wanted < denseFirst { return 0 }
+            let last = unsafe count &- 1
+            let distance = unsafe Double(Int64(bitPattern: wanted &- denseFirst))
+            var index = unsafe 1 &+ Int(min(max(distance * slope, 0), Double(last &- 1)))
+            for _ in unsafe 0..<Self.guessSteps {
+                if unsafe head(index) > wanted {
+                    index &-= 1
+                } else if unsafe index < last && head(index &+ 1) <= wanted {
+                    index &+= 1
+                } else {
+                    return index
+                }
             }
         }
-        return unsafe firstSlot(notBelow: wanted + 1) - 1
+        return unsafe max((wanted == .max ? count : firstSlot(notBelow: wanted + 1)) - 1, 0)
     }
 
-    /// Children from which on a place among them is guessed, and steps from a wrong guess.
-    private static let guessedMin = 8
+    /// Steps from a wrong guess. In a tree of other IDs they are in vain.
     private static let guessSteps = 3
+
+    /// Sees how the separators of a node that stays as it is lie: IDs given out in a row fill
+    /// leaves evenly, so that the place among the children follows from the ID, or nearly.
+    mutating func lookAtSeparators() {
+        guard unsafe count >= Self.guessedMin else { return }
+        let (low, high) = unsafe (head(1), head(count &- 1))
+        guard low < high else { return }
+        unsafe denseFirst = low
+        unsafe slope = Double(count &- 2) / Double(high &- low)
+    }
+
+    /// Children from which on a place among them is guessed.
+    private static let guessedMin = 8
 
     /// The child at `index` of an inner node: the node's own words, to be read at once.
     @inline(__always)

@@ -128,8 +128,11 @@ extension TreeNode {
                 symbols: symbols,
                 place: place
             )
+            let first = unsafe count == 0 ? 0 : leaf.object(0)
+            var isDense = true
             for index in 0..<count {
                 let object = unsafe leaf.object(index)
+                if object != first &+ UInt64(index) { isDense = false }
                 unsafe block.storeBytes(
                     of: object.bigEndian,
                     toByteOffset: index &* slotKeyMax,
@@ -140,6 +143,7 @@ extension TreeNode {
             unsafe placed.initialize(to: leaf)
             return unsafe TreeNode(
                 packed: UnsafePointer(placed),
+                denseFrom: isDense ? first : nil,
                 symbols,
                 block: block,
                 capacity: capacity

@@ -95,13 +95,17 @@ struct ChildPointer {
             count: count,
             level: level
         )
+        if level > 0 { unsafe words.lookAtSeparators() }
         unsafe childCapacity = childCount
     }
 
     /// A packed leaf around a block that begins with its keys. Block, and what `packed` points to,
     /// become the node's own.
+    ///
+    /// - Parameter first: the first of its objects if their IDs have no gap.
     @unsafe init(
         packed: UnsafePointer<PackedLeaf>,
+        denseFrom first: UInt64?,
         _ symbols: SymbolSet?,
         block: UnsafeMutableRawPointer,
         capacity: Int
@@ -118,7 +122,9 @@ struct ChildPointer {
             count: packed.pointee.count,
             level: 0,
             stride: Self.slotKeyMax,
-            packed: packed
+            packed: packed,
+            denseFirst: first ?? 0,
+            denseCount: first == nil ? 0 : UInt64(packed.pointee.count)
         )
     }
 

@@ -58,6 +58,8 @@ import VarveTesting
             let child = ChildPointer(node: nil, address: address, rows: rows[index])
             node.insertChild(child, at: index)
         }
+        // As of a node that comes from the file.
+        unsafe node.words.lookAtSeparators()
         return node
     }
 
