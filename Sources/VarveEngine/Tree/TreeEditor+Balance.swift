@@ -22,10 +22,13 @@ extension TreeEditor {
                 node.isLeaf
                 ? TreeNode.separator(left: node.key(cut - 1), right: node.key(cut))
                 : node.key(cut)
+            // Entries that go after all others will fill a leaf; it is made as large at once.
+            let isFilling = node.isLeaf && cut == node.count - 1
             let right = TreeNode(
                 stamp: stamp,
                 level: node.level,
-                capacity: max(node.weight / 2, 256)
+                capacity: isFilling
+                    ? TreeNode.roundedUp(node.weight + node.weight / 16) : max(node.weight / 2, 256)
             )
             countChanged(1)
             divide(node, into: right, at: cut)

@@ -295,6 +295,8 @@ final class TreeEditor {
         // The nearest separator to the right ends the leaf.
         let fence = path.dropLast().last { $0.index + 1 < $0.node.count }
         var (added, last, removesAny) = (0, 0, false)
+        // Where the entry before stands, or stood: those that are left are above it.
+        var place = 0
         // At least one: a leaf from a file may be too heavy from the start.
         repeat {
             if sorted.isSuperseded(next) {
@@ -303,17 +305,22 @@ final class TreeEditor {
             }
             let key = sorted.keyRange(next)
             if let fence, fence.node.compareKey(fence.index + 1, with: keys, key) <= 0 { break }
-            let (index, isEqual) = leaf.lowerBound(keys, key)
+            let isLast = place == leaf.count
+            let (index, isEqual) = isLast ? (place, false) : leaf.lowerBound(keys, key)
+            place = index
             if sorted.removes(next) {
                 if isEqual {
                     leaf.remove(at: index)
                     added -= 1
                     removesAny = true
                 }
-            } else if !isEqual {
-                leaf.insert(keys, key, at: index)
-                added += 1
-                last = index
+            } else {
+                if !isEqual {
+                    leaf.insert(keys, key, at: index)
+                    added += 1
+                    last = index
+                }
+                place = index + 1
             }
             next += 1
         } while next < sorted.count && isLight(leaf)

@@ -238,24 +238,13 @@ enum PageCoding {
             count: UInt16(node.count),
             commit: commit
         )
-        let prefix = node.isLeaf ? node.commonPrefixCount() : 0
-        var writer = ByteWriter(capacity: node.liveBytes + 8 * node.count)
-        writer.count(prefix)
-        if prefix > 0 { writer.raw(node.key(0), 0..<prefix) }
-        for index in 0..<node.count { writer.count(node.keyCount(index) - prefix) }
-        if node.isLeaf {
-            for index in 0..<node.count { writer.count(node.valueCount(index)) }
-        }
-        node.appendKeySuffixes(skipping: prefix, to: &writer.bytes)
-        if node.isLeaf {
-            node.appendValues(to: &writer.bytes)
-        } else {
-            for child in node.children {
-                guard let address = child.address else {
-                    preconditionFailure("children are written before their parent")
-                }
-                PageChild(address: address, rows: child.rows).append(to: &writer)
+        if node.isLeaf { return (header.encoded(), node.entryBytes()) }
+        var writer = ByteWriter(appendingTo: node.entryBytes())
+        for child in node.children {
+            guard let address = child.address else {
+                preconditionFailure("children are written before their parent")
             }
+            PageChild(address: address, rows: child.rows).append(to: &writer)
         }
         return (header.encoded(), writer.bytes)
     }

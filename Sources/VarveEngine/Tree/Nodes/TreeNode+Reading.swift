@@ -260,16 +260,6 @@ extension TreeNode {
         }
         return length
     }
-    /// Appends the keys without their first `prefix` bytes: what pages are made of.
-    func appendKeySuffixes(skipping prefix: Int, to bytes: inout [UInt8]) {
-        for index in 0..<count {
-            unsafe bytes.append(contentsOf: view.keyBytes(index)[prefix...])
-        }
-    }
-    /// Appends every value in order; not of a leaf with packed rows.
-    func appendValues(to bytes: inout [UInt8]) {
-        for index in 0..<count { unsafe bytes.append(contentsOf: view.valueBytes(index)) }
-    }
 }
 
 extension TreeNode {

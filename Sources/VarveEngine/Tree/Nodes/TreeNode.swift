@@ -399,12 +399,7 @@ struct ChildPointer {
             let keyLength = unsafe words.keyLength(index)
             unsafe live -= (keyLength > Self.slotKeyMax ? keyLength : 0) + words.valueLength(index)
         }
-        if index + 1 < count {
-            unsafe (words.base + index * Self.slotSize).copyMemory(
-                from: words.base + (index + 1) * Self.slotSize,
-                byteCount: (words.count - index - 1) * Self.slotSize
-            )
-        }
+        closeSlot(index, before: count - index - 1)
         unsafe words.count -= 1
     }
 
