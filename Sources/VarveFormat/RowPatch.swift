@@ -9,8 +9,10 @@ public import VarveBase
 
 /// A checked patch of a row. Not copied, as that would count references to its arrays.
 public struct RowPatch: ~Copyable, Sendable {
-    /// The encoding.
-    public let bytes: [UInt8]
+    /// The encoding, or bytes of which a part is it.
+    private let bytes: [UInt8]
+    /// Where the encoding stands in `bytes`.
+    private let range: Range<Int>
     /// The columns that change, ascending.
     public let columns: [ColumnID]
     /// Columns that the bitmap covers.
@@ -19,11 +21,23 @@ public struct RowPatch: ~Copyable, Sendable {
     private let bodiesStart: Int
 
     /// Checks the structure of a patch.
-    public init(_ bytes: [UInt8]) throws(FormatError) {
-        var reader = ByteReader(bytes, place: "patch")
+    public init(_ bytes: [UInt8]) throws(FormatError) { try self.init(bytes, bytes.indices) }
+
+    /// Checks the structure of a patch that fills a range of an array.
+    ///
+    /// - Parameter like: columns that other patches change, so that this one needs no list of its
+    ///   own if it changes the same.
+    public init(
+        _ bytes: [UInt8],
+        _ range: Range<Int>,
+        like others: [ColumnID] = []
+    ) throws(FormatError) {
+        var reader = ByteReader(bytes, range: range, place: "patch")
         let count = try reader.count("column count", limit: RowCoding.columnsMax)
         let bitmap = try reader.range(count: (count + 7) / 8, "bitmap")
         var columns: [ColumnID] = []
+        // How many of the others it begins with; all others so far, while there is no own list.
+        var same = 0
         for at in bitmap {
             var bits = bytes[at]
             while bits != 0 {
@@ -31,10 +45,17 @@ public struct RowPatch: ~Copyable, Sendable {
                 guard index < count else {
                     throw reader.error("bitmap", "a bit behind the last column", "zero")
                 }
-                columns.append(ColumnID(UInt16(index)))
+                let column = ColumnID(UInt16(index))
+                if columns.isEmpty, same < others.count, others[same] == column {
+                    same += 1
+                } else {
+                    if columns.isEmpty { columns += others[..<same] }
+                    columns.append(column)
+                }
                 bits &= bits &- 1
             }
         }
+        if columns.isEmpty { columns = same == others.count ? others : Array(others[..<same]) }
         let tagsStart = reader.position
         let total = try RowView.checkTags(&reader, columns.count)
         guard total == reader.remaining else {
@@ -44,6 +65,7 @@ public struct RowPatch: ~Copyable, Sendable {
         self.tagsStart = tagsStart
         bodiesStart = reader.position
         self.bytes = bytes
+        self.range = range
         self.columns = columns
     }
 
@@ -105,7 +127,7 @@ public struct RowPatch: ~Copyable, Sendable {
         let length = resultLength(row, layout)
         var writer = ByteWriter(appendingTo: result)
         result = []
-        writer.reserve(2 + 10 * columns.count + row.count + bytes.count)
+        writer.reserve(2 + 10 * columns.count + row.count + range.count)
         writer.count(length)
         eachColumn(length, row, layout) { slot, _ in writer.varint(slot.tag) }
         // Bodies of neighbours lie side by side: they are copied together.
@@ -165,7 +187,7 @@ public struct RowPatch: ~Copyable, Sendable {
         above limit: Int
     ) throws(FormatError) -> (patch: [UInt8], moved: [MovedValue]) {
         // Most patches are shorter than any value that would have to go.
-        if bytes.count <= limit { return (bytes, []) }
+        if range.count <= limit { return (encoding, []) }
         var changed = RawColumns(count: count)
         var walk = RowSlotWalk(tagsStart: tagsStart, bodiesStart: bodiesStart)
         for column in columns {
@@ -177,7 +199,11 @@ public struct RowPatch: ~Copyable, Sendable {
             )
         }
         let moved = changed.moveOutside(above: limit)
-        return moved.isEmpty ? (bytes, []) : (changed.patch(), moved)
+        return moved.isEmpty ? (encoding, []) : (changed.patch(), moved)
+    }
+
+    private var encoding: [UInt8] {
+        range.count == bytes.count ? bytes : Array(bytes[range])
     }
 
     /// Whether the patch sets a column to a blob or to a value kept outside the row.

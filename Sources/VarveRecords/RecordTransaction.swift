@@ -31,11 +31,13 @@ public final class RecordTransaction {
     let storage: WriteTransaction
     let reader: RecordReader<WriteTransaction>
     let store: RecordStore
-    private var touched: [EntityID: Set<ObjectID>] = [:]
-    var linkSides: [EntityID: [LinkSide]] = [:]
+    // Asked for or changed with every row. Exclusivity is not checked at run time: a transaction
+    // has one thread, and each function reads or writes these at once.
+    @safe @exclusivity(unchecked) private var touched: [EntityID: Set<ObjectID>] = [:]
+    @safe @exclusivity(unchecked) var linkSides: [EntityID: [LinkSide]] = [:]
     var mutualLinks = MutualLinks()
     /// Memory for the next row.
-    private var rowBytes: [UInt8] = []
+    @safe @exclusivity(unchecked) private var rowBytes: [UInt8] = []
 
     /// False: whoever made it looks at whole indexes in the end.
     private let tracksUniqueness: Bool
@@ -196,7 +198,11 @@ public final class RecordTransaction {
         if row.isEmpty { return }
         try row.check(id)
         let entity = row.entity
-        var patch: [UInt8] = []
+        // One array for all patches, as for all rows.
+        var patch = rowBytes
+        rowBytes = []
+        defer { rowBytes = patch }
+        patch.removeAll(keepingCapacity: true)
         row.encoder.encodePatch(into: &patch)
         try reader.engine { () throws(EngineError) in
             try storage.update(entity.id, id, patch: patch)

@@ -73,6 +73,27 @@ import VarveTesting
         #expect(try RowCoding.movingOutside(whole, above: 2048).row == row)
     }
 
+    /// Columns that other patches change save a list, whatever they are.
+    @Test func aPatchInsideOtherBytesSaysTheSame() throws {
+        let columns = [0, 3, 7, 8, 40].map { ColumnID($0) }
+        for count in 0...columns.count {
+            let patch = RowPatch.encode(columns[..<count].map { ($0, .int(Int64($0.rawValue))) })
+            let around = [9, 9, 9] + patch + [9]
+            let range = 3..<3 + patch.count
+            let old = RowCoding.encode([.text("a"), .int(1)])
+            let wanted = try RowPatch(patch).applied(to: old)
+            for others in [
+                [], columns, Array(columns[..<count]), Array(columns.dropFirst()),
+                [ColumnID(0), ColumnID(3), ColumnID(6)], [ColumnID(0)],
+            ] {
+                let inside = try RowPatch(around, range, like: others)
+                #expect(inside.columns == Array(columns[..<count]))
+                #expect(try inside.applied(to: old) == wanted)
+                #expect(try inside.movingOutside(above: 256).patch == patch)
+            }
+        }
+    }
+
     @Test func malformedPatchesAreErrors() {
         let bad: [[UInt8]] = [
             [], [1], [1, 1], [1, 2, 1], [3, 0b1000, 1], [1, 1, 21], [1, 1, 6], [1, 0, 0],

@@ -54,9 +54,9 @@ extension WriteTransaction {
                 while let row = try difference.next() {
                     let object = try StateEditor.object(row.key)
                     switch (row.before, row.after) {
-                    case (nil, _): changes[entity, default: EntityChanges()].inserted.add(object)
-                    case (_, nil): changes[entity, default: EntityChanges()].deleted.add(object)
-                    default: changes[entity, default: EntityChanges()].updated.add(object)
+                    case (nil, _): changes[entity].inserted.add(object)
+                    case (_, nil): changes[entity].deleted.add(object)
+                    default: changes[entity].updated.add(object)
                     }
                     operationCount += 1
                 }
@@ -83,7 +83,7 @@ extension WriteTransaction {
                 lists.append(ChangedObjects(entity: entity, kind: kind, objects: objects))
             }
         }
-        for (entity, change) in changes.sorted(by: { $0.key < $1.key }) {
+        for (entity, change) in changes.sorted {
             var change = change
             var inserted = change.inserted.finish()
             var deleted = change.deleted.finish()
@@ -120,4 +120,40 @@ extension WriteTransaction {
         }
         return lists
     }
+}
+
+/// The objects that one transaction changes.
+struct TransactionChanges {
+    struct Objects {
+        var inserted = ObjectIDCollector()
+        var updated = ObjectIDCollector()
+        var deleted = ObjectIDCollector()
+    }
+
+    private var list: [(entity: EntityID, objects: Objects)] = []
+    /// Where the one before went: rows of one entity come together.
+    private var last = 0
+
+    /// Those of one entity; it is among the changed ones then.
+    subscript(entity: EntityID) -> Objects {
+        mutating get { list[place(of: entity)].objects }
+        _modify {
+            let place = place(of: entity)
+            yield &list[place].objects
+        }
+    }
+
+    private mutating func place(of entity: EntityID) -> Int {
+        if last < list.count, list[last].entity == entity { return last }
+        if let place = list.firstIndex(where: { $0.entity == entity }) {
+            last = place
+        } else {
+            last = list.count
+            list.append((entity, Objects()))
+        }
+        return last
+    }
+
+    /// By entity.
+    var sorted: [(entity: EntityID, objects: Objects)] { list.sorted { $0.entity < $1.entity } }
 }

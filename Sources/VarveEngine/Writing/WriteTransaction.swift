@@ -17,10 +17,13 @@ public final class WriteTransaction {
     let spill: Spill
     private let options: EngineOptions
     private let delegate: any EngineDelegate
-    private(set) var operations = ByteWriter()
-    var operationCount: UInt64 = 0
+    // Asked for or changed with every row. Exclusivity is not checked at run time: a transaction
+    // has one thread, and each function here reads or writes these at once and calls nobody in
+    // between.
+    @safe @exclusivity(unchecked) private(set) var operations = ByteWriter()
+    @safe @exclusivity(unchecked) var operationCount: UInt64 = 0
     /// True when the changes cannot or should not be written as DELTA.
-    var needsTree = false
+    @safe @exclusivity(unchecked) var needsTree = false
     /// Stamps that no node has.
     let takeStamp: () -> UInt64
     private(set) var schemaChanged = false
@@ -30,22 +33,18 @@ public final class WriteTransaction {
     }
     /// Operations that tell of this opening, not of rows.
     private var noteCount: UInt64 = 0
-    private var deleteCount: UInt64 = 0
+    @safe @exclusivity(unchecked) private var deleteCount: UInt64 = 0
     /// The first error of a change.
-    private(set) var failure: EngineError?
+    @safe @exclusivity(unchecked) private(set) var failure: EngineError?
     private let objectIDs: ObjectIDs
-    var changes: [EntityID: EntityChanges] = [:]
+    @safe @exclusivity(unchecked) var changes = TransactionChanges()
     /// Changes of rows that are not in their tree yet.
-    private var waiting = WaitingRows()
+    @safe @exclusivity(unchecked) private var waiting = WaitingRows()
     /// The change that was put in place last, and whether all came in the order of objects.
     private var lastSettled: (entity: EntityID, object: ObjectID)?
     private var rowsAscend = true
-
-    struct EntityChanges {
-        var inserted = ObjectIDCollector()
-        var updated = ObjectIDCollector()
-        var deleted = ObjectIDCollector()
-    }
+    /// The columns of the patch before: most change the same ones.
+    @safe @exclusivity(unchecked) private var patchColumns: [ColumnID] = []
 
     init(
         editor: StateEditor,
@@ -195,7 +194,7 @@ public final class WriteTransaction {
     public func newObjectID() -> ObjectID { ObjectID(objectIDs.take(1)) }
 
     private func noteInserted(_ entity: EntityID, _ object: ObjectID, _ row: [UInt8]) {
-        changes[entity, default: EntityChanges()].inserted.add(object)
+        changes[entity].inserted.add(object)
         // An ID that the caller chose is taken for good, even if the transaction is given up.
         objectIDs.tookOver(object)
         // A log that will not have the row needs no operation with a reference to it.
@@ -219,7 +218,9 @@ public final class WriteTransaction {
     ) throws(EngineError) {
         try check(object)
         let (stored, moved) = try checked { () throws(FormatError) in
-            try RowPatch(patch).movingOutside(above: options.inlineValueBytesMax)
+            let parsed = try RowPatch(patch, patch.indices, like: patchColumns)
+            patchColumns = parsed.columns
+            return try parsed.movingOutside(above: options.inlineValueBytesMax)
         }
         if moved.isEmpty {
             if let failure { throw failure }
@@ -231,8 +232,12 @@ public final class WriteTransaction {
                 try editor.update(entity, object, patch: parsed, moved: moved)
             }
         }
-        changes[entity, default: EntityChanges()].updated.add(object)
-        log(.update(entity: entity, object: object, patch: stored))
+        changes[entity].updated.add(object)
+        if needsTree {
+            operationCount += 1
+        } else {
+            log(.update(entity: entity, object: object, patch: stored))
+        }
     }
 
     /// Takes a row out; like a change, that may wait.
@@ -265,7 +270,7 @@ public final class WriteTransaction {
     }
 
     private func noteDeleted(_ entity: EntityID, _ object: ObjectID) {
-        changes[entity, default: EntityChanges()].deleted.add(object)
+        changes[entity].deleted.add(object)
         deleteCount += 1
         log(.delete(entity: entity, object: object))
     }
@@ -305,11 +310,15 @@ public final class WriteTransaction {
         let isManyAtOnce = isLast && rows.count >= LeafReadAhead.changesMin
         let ahead = isFirst || rowsAscend ? try readAhead(rows) : nil
         defer { ahead?.end() }
+        let patches = rows.patchBytes
         for index in 0..<rows.count {
             ahead?.advance(from: index - 1, to: index)
             let (entity, object, patch) = rows.change(at: index)
             if let patch {
-                let parsed = try checked { () throws(FormatError) in try RowPatch(patch) }
+                let parsed = try checked { () throws(FormatError) in
+                    try RowPatch(patches, patch, like: patchColumns)
+                }
+                patchColumns = parsed.columns
                 try editor.update(entity, object, patch: parsed, moved: [])
             } else if try !editor.deleteIfPresent(entity, object) {
                 throw StateEditor.isMissing(entity, object)

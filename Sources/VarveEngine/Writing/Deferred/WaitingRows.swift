@@ -60,7 +60,7 @@ struct WaitingRows {
             length: UInt32(patch.count)
         )
         patches.append(kind)
-        patches.append(contentsOf: patch)
+        ByteWriter.append(patch, patch.indices, to: &patches)
         if isSorted, let last = changes.last { isSorted = Self.isBefore(last, change) }
         changes.append(change)
     }
@@ -117,13 +117,16 @@ struct WaitingRows {
         return next
     }
 
-    /// What to do with the row at `index`; no patch: it goes.
-    func change(at index: Int) -> (entity: EntityID, object: ObjectID, patch: [UInt8]?) {
+    /// All patches.
+    var patchBytes: [UInt8] { patches }
+
+    /// What to do with the row at `index`, and where its patch stands in `patchBytes`; no patch: it
+    /// goes.
+    func change(at index: Int) -> (entity: EntityID, object: ObjectID, patch: Range<Int>?) {
         let change = changes[index]
         let start = Int(change.start)
         if patches[start] == Self.deletes { return (change.entity, change.object, nil) }
-        let patch = patches[start + 1..<start + 1 + Int(change.length)]
-        return (change.entity, change.object, Array(patch))
+        return (change.entity, change.object, start + 1..<start + 1 + Int(change.length))
     }
 
     /// Forgets all; keeps the memory when it is little.

@@ -68,7 +68,7 @@ import VarveTesting
             let change = waiting.change(at: index)
             #expect(change.entity == EntityID(wanted.entity))
             #expect(change.object == ObjectID(wanted.object))
-            #expect(change.patch == wanted.patch)
+            #expect(change.patch.map { Array(waiting.patchBytes[$0]) } == wanted.patch)
         }
         #expect(waiting.entities == [EntityID(1), EntityID(2), EntityID(300)])
         let behind = waiting.next(behind: 0, above: ObjectID(10))
