@@ -342,10 +342,15 @@ extension ByteReader {
 
     /// First 8 bytes of a key as a big-endian number, zeros after a shorter key: keys whose heads
     /// differ are ordered as these are.
-    public static func keyHead(_ key: [UInt8]) -> UInt64 {
-        if key.count >= 8 { return loadBigEndian64(key, 0) }
+    public static func keyHead(_ key: [UInt8]) -> UInt64 { keyHead(key, key.indices) }
+
+    /// The same of a key that stands in `bytes`.
+    public static func keyHead(_ bytes: [UInt8], _ key: Range<Int>) -> UInt64 {
+        if key.count >= 8 { return loadBigEndian64(bytes, key.lowerBound) }
         var head: UInt64 = 0
-        for index in 0..<key.count { head |= UInt64(key[index]) << UInt64(56 - 8 * index) }
+        for index in 0..<key.count {
+            head |= UInt64(bytes[key.lowerBound + index]) << UInt64(56 - 8 * index)
+        }
         return head
     }
 }

@@ -81,9 +81,7 @@ public struct ByteWriter: Sendable {
     }
     /// Appends a range of borrowed bytes as they are. The range must lie inside them.
     public mutating func raw(_ more: Span<UInt8>, _ range: Range<Int>) {
-        precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
-        // The buffer lives for the closure; the array copies its bytes.
-        unsafe more.withUnsafeBytes { unsafe bytes.append(contentsOf: $0[range]) }
+        Self.append(more, range, to: &bytes)
     }
     /// Appends UTF-8 without a length.
     public mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
@@ -123,6 +121,17 @@ public struct ByteWriter: Sendable {
     public static func append(_ more: [UInt8], _ range: Range<Int>, to bytes: inout [UInt8]) {
         precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
         // The buffer lives for the closure; the array copies its bytes.
+        unsafe more.withUnsafeBytes { source in
+            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: source[range]))
+        }
+    }
+
+    /// The same of borrowed bytes.
+    @inline(__always)
+    public static func append(_ more: Span<UInt8>, _ range: Range<Int>, to bytes: inout [UInt8]) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= more.count)
+        // The buffer lives for the closure; the array copies its bytes. A slice of the buffer would
+        // be copied through an iterator.
         unsafe more.withUnsafeBytes { source in
             unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: source[range]))
         }

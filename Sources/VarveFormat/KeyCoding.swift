@@ -100,7 +100,7 @@ public enum KeyCoding {
     /// Appends what a row holds in a slot, without decoding texts; an absent column counts as
     /// `absent`, its declared default.
     public static func append(
-        _ view: RowView,
+        _ row: Span<UInt8>,
         _ slot: RowSlot,
         absent: StoredValue = .null,
         descending: Bool = false,
@@ -110,29 +110,29 @@ public enum KeyCoding {
         switch slot.tag {
         case RowTag.absent: return append(absent, descending: descending, to: &key)
         case RowTag.null: key.append(nullTag)
-        case RowTag.zero...RowTag.int64: appendInt(try view.int(slot), &key)
-        case RowTag.double: appendDouble(try view.double(slot), doubleTag, &key)
-        case RowTag.date: appendDouble(try view.date(slot), dateTag, &key)
+        case RowTag.zero...RowTag.int64: appendInt(try slot.int(in: row), &key)
+        case RowTag.double: appendDouble(try slot.double(in: row), doubleTag, &key)
+        case RowTag.date: appendDouble(try slot.date(in: row), dateTag, &key)
         case RowTag.reference32, RowTag.reference64:
-            appendReference(try view.reference(slot), &key)
+            appendReference(try slot.reference(in: row), &key)
         case RowTag.outsideText, RowTag.outsideData:
-            let length = ByteReader.load64(view.bytes, slot.offset)
+            let length = ByteReader.load64(row, slot.offset)
             let from = slot.offset + 8
             key.append(slot.tag == RowTag.outsideText ? textTag : dataTag)
-            key.append(contentsOf: view.bytes[from..<from + contentBytesMax])
+            ByteWriter.append(row, from..<from + contentBytesMax, to: &key)
             finishContent(
                 &key,
                 from: start + 1,
                 isCut: length > UInt64(contentBytesMax)
             )
         case RowTag.textBase...:
-            let body = view.bodyRange(slot)
+            let body = slot.body
             key.append(RowTag.isText(slot.tag) ? textTag : dataTag)
-            key.append(contentsOf: view.bytes[body].prefix(contentBytesMax))
+            ByteWriter.append(row, body.prefix(contentBytesMax), to: &key)
             finishContent(&key, from: start + 1, isCut: body.count > contentBytesMax)
         default:
             return append(
-                try view.value(slot) ?? absent,
+                try slot.value(in: row) ?? absent,
                 descending: descending,
                 to: &key
             )

@@ -33,18 +33,19 @@ struct TestDelegate: EngineDelegate {
         func entries(
             entity: EntityID,
             object: ObjectID,
-            row: [UInt8],
+            row: Span<UInt8>,
             changed: [ColumnID]?,
-            emit: (TreeID, [UInt8]) -> Void
+            into keys: inout EntryKeys
         ) throws(FormatError) {
-            let view = try RowView(row)
+            let view = try RowView(ByteReader.copy(row, 0..<row.count))
             for (column, tree) in [(ColumnID(0), TestDelegate.byInt), (ColumnID(1), .init(18))] {
                 if let changed, !changed.contains(column) { continue }
                 var key: [UInt8] = []
                 KeyCoding.append(try view.value(column) ?? .null, to: &key)
                 if key.count > 200 { key.removeSubrange(200...) }
                 KeyCoding.appendObjectID(object, to: &key)
-                emit(tree, key)
+                keys.bytes.append(contentsOf: key)
+                keys.close(tree)
             }
         }
     }
@@ -115,12 +116,17 @@ extension Snapshot {
             let view = try RowView(bytes)
             let values = try (0..<2).map { try view.value(ColumnID(UInt16($0))) }
             result[object.rawValue] = "\(values)"
+            var keys = EntryKeys()
             try TestDelegate.Deriver().entries(
                 entity: TestDelegate.entity,
                 object: object,
-                row: bytes,
-                changed: nil
-            ) { expected[$0, default: []].insert($1) }
+                row: bytes.span,
+                changed: nil,
+                into: &keys
+            )
+            for index in 0..<keys.count {
+                expected[keys.tree(index), default: []].insert(Array(keys.bytes[keys.key(index)]))
+            }
             hasRow = try cursor.next()
         }
         for tree in [TestDelegate.byInt, TestDelegate.byText] {

@@ -89,7 +89,7 @@ import VarveTesting
                 for (index, value) in values.enumerated() {
                     var key: [UInt8] = [9]
                     try KeyCoding.append(
-                        view,
+                        view.bytes.span,
                         view.slot(at: index),
                         absent: .int(42),
                         descending: descending,

@@ -290,7 +290,7 @@ import VarveTesting
                 let slot = view.slot(at: column)
                 _ = try? view.content(slot)
                 var key: [UInt8] = []
-                try? KeyCoding.append(view, slot, to: &key)
+                try? KeyCoding.append(view.bytes.span, slot, to: &key)
             }
             _ = try? RowCoding.movingOutside(bytes, above: 256)
             _ = try? RowCoding.blobReferences(in: bytes)

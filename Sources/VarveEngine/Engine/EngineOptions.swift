@@ -186,14 +186,14 @@ public protocol IndexDeriver: Sendable {
     func indexedColumns(of entity: EntityID) -> [ColumnID]
     /// Whether some index of the entity has one of these columns.
     func covers(_ columns: [ColumnID], of entity: EntityID) -> Bool
-    /// Emits the key of each index entry of a row; values are empty. With `changed`, only entries
+    /// Adds the key of each index entry of a row; values are empty. With `changed`, only entries
     /// of indexes that cover one of these columns. The order of indexes is the same for every row.
     func entries(
         entity: EntityID,
         object: ObjectID,
-        row: [UInt8],
+        row: Span<UInt8>,
         changed: [ColumnID]?,
-        emit: (TreeID, [UInt8]) -> Void
+        into keys: inout EntryKeys
     ) throws(FormatError)
 }
 

@@ -84,6 +84,14 @@ extension Snapshot {
         emit: (TreeID, [UInt8]) -> Void
     ) throws(FormatError) {
         guard let deriver = state.deriver else { return }
-        try deriver.entries(entity: entity, object: object, row: row, changed: nil, emit: emit)
+        var keys = EntryKeys()
+        try deriver.entries(
+            entity: entity,
+            object: object,
+            row: row.span,
+            changed: nil,
+            into: &keys
+        )
+        for index in 0..<keys.count { emit(keys.tree(index), Array(keys.bytes[keys.key(index)])) }
     }
 }

@@ -39,7 +39,7 @@ extension StateEditor {
         guard try rowEditor(entity).insertRow(object, number, row) else {
             throw Self.existsAlready(entity, object)
         }
-        try noteEntries(entity, object, row, removes: false)
+        try noteEntries(entity, object, row.span, removes: false)
         try settleIndexesIfMany()
     }
 
@@ -63,7 +63,7 @@ extension StateEditor {
             throw Self.existsAlready(entity, object)
         }
         let row = try derivableRow(entity, object, stored)
-        try noteEntries(entity, object, row, removes: false)
+        try noteEntries(entity, object, row.span, removes: false)
         try settleIndexesIfMany()
         try countBlobs(in: stored, by: 1)
     }
@@ -94,7 +94,11 @@ extension StateEditor {
             throw .damaged("row \(object.rawValue) of entity \(entity.rawValue) is misplaced")
         }
         let after = try derivableRow(entity, object, new)
-        try changeEntries(entity, object, before, after, patch.columns)
+        rowKeys.begin()
+        try deriveKeys(entity, object, before.span, changed: patch.columns)
+        let oldKeys = rowKeys.count
+        try deriveKeys(entity, object, after.span, changed: patch.columns)
+        try changeEntries(removing: oldKeys)
         try countBlobs(in: old.bytes, by: -1)
         try countBlobs(in: new, by: 1)
     }
@@ -108,7 +112,8 @@ extension StateEditor {
     ) throws(EngineError) -> Bool {
         if patch.holdsContentElsewhere { return false }
         let isIndexed = deriver?.covers(patch.columns, of: entity) ?? false
-        var (old, new): ([UInt8], [UInt8]) = ([], [])
+        rowKeys.begin()
+        var old = 0
         let isChanged = try rowEditor(entity).changeRow(object) {
             row,
             value throws(EngineError) in
@@ -118,34 +123,25 @@ extension StateEditor {
             let start = value.count
             patch.apply(to: row, layout, into: &value)
             if isIndexed {
-                old = ByteReader.copy(row, 0..<row.count)
-                new = Array(value[start...])
+                try deriveKeys(entity, object, row, changed: patch.columns)
+                old = rowKeys.count
+                let new = value.span.extracting(start...)
+                try deriveKeys(entity, object, new, changed: patch.columns)
             }
             return true
         }
         guard let isChanged else { throw Self.isMissing(entity, object) }
-        if isChanged, isIndexed { try changeEntries(entity, object, old, new, patch.columns) }
+        if isChanged, isIndexed { try changeEntries(removing: old) }
         return isChanged
     }
 
     /// Index entries of a changed row: what goes and what comes.
-    private func changeEntries(
-        _ entity: EntityID,
-        _ object: ObjectID,
-        _ old: [UInt8],
-        _ new: [UInt8],
-        _ columns: [ColumnID]
-    ) throws(EngineError) {
-        let before = try entries(entity, object, old, changed: columns)
-        let after = try entries(entity, object, new, changed: columns)
-        for (index, key) in before
-        where !after.contains(where: { $0.0 == index && $0.1 == key }) {
-            pending.add(index, key, removes: true)
-        }
-        for (index, key) in after
-        where !before.contains(where: { $0.0 == index && $0.1 == key }) {
-            pending.add(index, key, removes: false)
-        }
+    ///
+    /// - Parameter old: how many of `rowKeys` the row had before; the others it has now.
+    private func changeEntries(removing old: Int) throws(EngineError) {
+        let (before, after) = (0..<old, old..<rowKeys.count)
+        pending.add(rowKeys, before, notIn: after, removes: true)
+        pending.add(rowKeys, after, notIn: before, removes: false)
         try settleIndexesIfMany()
     }
 
@@ -169,9 +165,7 @@ extension StateEditor {
         let rows = try rowEditor(entity)
         guard let old = try rows.tree.row(object) else { return false }
         let row = try derivableRow(entity, object, old.bytes)
-        for (index, key) in try entries(entity, object, row, changed: nil) {
-            pending.add(index, key, removes: true)
-        }
+        try noteEntries(entity, object, row.span, removes: true)
         try settleIndexesIfMany()
         let outside = try decoded { () throws(FormatError) in
             try RowCoding.outsideColumns(in: old.bytes)
@@ -185,17 +179,13 @@ extension StateEditor {
     /// The same for a row that has no blob and nothing outside it, in one descent; else false.
     /// Nil when there is none.
     private func deletePlain(_ entity: EntityID, _ object: ObjectID) throws(EngineError) -> Bool? {
-        var old: [UInt8] = []
         let isGone = try rowEditor(entity).removeRow(object) { row throws(EngineError) in
             let layout = try decoded { () throws(FormatError) in try RowLayout(row) }
             if layout.holdsContentElsewhere { return false }
-            old = ByteReader.copy(row, 0..<row.count)
+            try noteEntries(entity, object, row, removes: true)
             return true
         }
-        if isGone == true {
-            try noteEntries(entity, object, old, removes: true)
-            try settleIndexesIfMany()
-        }
+        if isGone == true { try settleIndexesIfMany() }
         return isGone
     }
 }

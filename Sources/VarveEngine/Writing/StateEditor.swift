@@ -25,6 +25,8 @@ final class StateEditor {
     @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
     @safe @exclusivity(unchecked) var lastRows: (entity: EntityID, editor: TreeEditor)?
+    /// The keys of the row at hand; those of the row before it are forgotten.
+    @safe @exclusivity(unchecked) var rowKeys = EntryKeys()
     /// Index entries that are not in their trees yet.
     @safe @exclusivity(unchecked) var pending = PendingIndexes()
     /// Older ones, in files.
@@ -43,7 +45,7 @@ final class StateEditor {
     private(set) var schemaVersion: UInt32
 
     /// Replay only: where the commit put its large values, by key.
-    var incomingPlaces: [[UInt8]: ValuePlace] = [:]
+    @safe @exclusivity(unchecked) var incomingPlaces: [[UInt8]: ValuePlace] = [:]
     /// Large values of this transaction that are not in the file yet.
     private(set) var pendingValues: [[UInt8]: PendingValue] = [:]
     /// A large value came and went inside this transaction. It is written nowhere, so a replay
@@ -321,20 +323,12 @@ final class StateEditor {
     func noteEntries(
         _ entity: EntityID,
         _ object: ObjectID,
-        _ row: [UInt8],
+        _ row: Span<UInt8>,
         removes: Bool
     ) throws(EngineError) {
-        guard let deriver else { return }
-        // One access of `pending` for all entries: its check costs as much as an entry.
-        var waiting = PendingIndexes()
-        swap(&waiting, &pending)
-        defer { pending = waiting }
-        try decoded { () throws(FormatError) in
-            try deriver.entries(entity: entity, object: object, row: row, changed: nil) {
-                tree,
-                key in waiting.add(tree, key, removes: removes)
-            }
-        }
+        rowKeys.begin()
+        try deriveKeys(entity, object, row, changed: nil)
+        pending.add(rowKeys, 0..<rowKeys.count, removes: removes)
     }
 
     /// Entries of a row that is there already, for an index that is built anew.
@@ -344,9 +338,10 @@ final class StateEditor {
         _ row: [UInt8],
         of indexes: [TreeID]
     ) throws(EngineError) {
-        for (index, key) in try entries(entity, object, row, changed: nil)
-        where indexes.contains(index) {
-            pending.add(index, key, removes: false)
+        rowKeys.begin()
+        try deriveKeys(entity, object, row.span, changed: nil)
+        for index in 0..<rowKeys.count where indexes.contains(rowKeys.tree(index)) {
+            pending.add(rowKeys, index..<index + 1, removes: false)
         }
         try settleIndexesIfMany()
     }
@@ -365,7 +360,7 @@ final class StateEditor {
     private func applyDeferred(_ waiting: PendingEntries, _ id: TreeID) throws(EngineError) {
         var entries = waiting
         entries.sort()
-        if runs[id] != nil, try putAside(entries, id) { return }
+        if runs[id] != nil, try putAside(entries, id) { return pending.giveBack(entries, id) }
         if let older = runs.removeValue(forKey: id) { try merge(older, id) }
         try apply(entries, id)
         pending.giveBack(entries, id)
@@ -403,7 +398,6 @@ final class StateEditor {
         guard let run = spill?.putAside(sorted) else { return false }
         hasSpilled = true
         runs[id, default: []].append(run)
-        pending.giveBack(sorted, id)
         return true
     }
 
@@ -426,8 +420,12 @@ final class StateEditor {
                 var entries = pending.take(id)
             else { continue }
             entries.sort()
-            if try putAside(entries, id) { continue }
-            try applyDeferred(entries, id)
+            if try putAside(entries, id) {
+                // The next ones take the same memory, untouched by the system.
+                pending.giveBack(consume entries, id, keepsAll: true)
+            } else {
+                try applyDeferred(entries, id)
+            }
         }
     }
 
@@ -467,24 +465,29 @@ final class StateEditor {
     /// Puts every index entry in place: the last thing before the commit takes the log.
     func applyDeferredIndexes() throws(EngineError) {
         for id in pending.trees { try settleIndex(id) }
+        pending.endMemory()
         for id in runs.keys.sorted() { try settleIndex(id) }
     }
 
-    func entries(
+    /// Adds the keys of a row to `rowKeys`.
+    func deriveKeys(
         _ entity: EntityID,
         _ object: ObjectID,
-        _ row: [UInt8],
+        _ row: Span<UInt8>,
         changed: [ColumnID]?
-    ) throws(EngineError) -> [(TreeID, [UInt8])] {
-        guard let deriver else { return [] }
-        var list: [(TreeID, [UInt8])] = []
-        try decoded { () throws(FormatError) in
-            try deriver.entries(entity: entity, object: object, row: row, changed: changed) {
-                tree,
-                key in list.append((tree, key))
-            }
+    ) throws(EngineError) {
+        guard let deriver else { return }
+        do throws(FormatError) {
+            try deriver.entries(
+                entity: entity,
+                object: object,
+                row: row,
+                changed: changed,
+                into: &rowKeys
+            )
+        } catch {
+            throw EngineError.damaged(error)
         }
-        return list
     }
 
     func countBlobs(in row: [UInt8], by change: Int64) throws(EngineError) {

@@ -54,15 +54,16 @@ enum IndexKeys {
 
     /// Appends what a row holds in a column, without decoding texts; true when it had to be cut.
     static func append(
-        _ view: RowView,
+        _ row: Span<UInt8>,
+        _ layout: RowLayout,
         _ entity: RecordEntity,
         _ term: RecordIndex.Term,
         to key: inout [UInt8]
     ) throws(FormatError) -> Bool {
         let start = key.count
-        let slot = view.slot(term.column)
+        let slot = layout.slot(term.column, in: row)
         try KeyCoding.append(
-            view,
+            row,
             slot,
             // Looked up for rows that need it: most do not.
             absent: slot.isAbsent ? entity.defaultValue(term.column) : .null,

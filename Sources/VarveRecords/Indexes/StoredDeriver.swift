@@ -21,47 +21,42 @@ struct StoredDeriver: IndexDeriver {
     func indexedColumns(of entity: EntityID) -> [ColumnID] { [] }
 
     func covers(_ columns: [ColumnID], of entity: EntityID) -> Bool {
-        guard let entity = schema.entity(entity) else { return true }
-        return entity.indexes.contains { index in
-            index.terms.contains { columns.contains($0.column) }
-        }
+        guard let plan = schema.entity(entity)?.keyPlan else { return true }
+        return plan.terms.contains { columns.contains($0.column) }
     }
 
     func entries(
         entity: EntityID,
         object: ObjectID,
-        row: [UInt8],
+        row: Span<UInt8>,
         changed: [ColumnID]?,
-        emit: (TreeID, [UInt8]) -> Void
+        into keys: inout EntryKeys
     ) throws(FormatError) {
         let entity = try stored(entity)
-        if entity.indexes.isEmpty { return }
-        let view = try RowView(row)
-        // One array for all keys, unless who gets them keeps them.
-        var key: [UInt8] = []
-        key.reserveCapacity(64)
-        // By number: a copy of each index would count references to all that it has.
-        for number in entity.indexes.indices {
-            let terms = entity.indexes[number].terms
-            if let changed, !terms.contains(where: { changed.contains($0.column) }) {
-                continue
-            }
-            key.removeAll(keepingCapacity: true)
+        // The indexes themselves have arrays, and each look at one would count references to it.
+        let plan = entity.keyPlan
+        if plan.indexes.isEmpty { return }
+        let layout = try RowLayout(row)
+        for number in plan.indexes.indices {
+            let index = plan.indexes[number]
+            if let changed, !plan.covers(changed, index) { continue }
             var isCut = false
-            for term in terms {
-                if try IndexKeys.append(view, entity, term, to: &key) { isCut = true }
+            for term in index.terms {
+                if try IndexKeys.append(row, layout, entity, plan.terms[term], to: &keys.bytes) {
+                    isCut = true
+                }
             }
-            KeyCoding.appendObjectID(object, to: &key)
-            guard key.count <= IndexKeys.keyBytesMax else {
+            KeyCoding.appendObjectID(object, to: &keys.bytes)
+            guard keys.openCount <= IndexKeys.keyBytesMax else {
                 throw FormatError(
                     place: "index key",
                     field: "length",
-                    found: "\(key.count)",
+                    found: "\(keys.openCount)",
                     expected: "at most \(IndexKeys.keyBytesMax), from columns of their types"
                 )
             }
-            emit(entity.indexes[number].tree, key)
-            if isCut, let cutTree = entity.indexes[number].cutTree { emit(cutTree, key) }
+            keys.close(index.tree)
+            if isCut, let cutTree = index.cutTree { keys.repeatLast(in: cutTree) }
         }
     }
 
@@ -73,5 +68,39 @@ struct StoredDeriver: IndexDeriver {
             found: "\(id.rawValue)",
             expected: "a stored entity"
         )
+    }
+}
+
+/// What the keys of an entity's indexes are made of, without references in what is asked for with
+/// every row.
+struct KeyPlan: Sendable {
+    struct Index: Sendable {
+        let tree: TreeID
+        let cutTree: TreeID?
+        /// Where its columns stand in `terms`.
+        let terms: Range<Int>
+    }
+
+    /// In the order of the entity's indexes.
+    let indexes: [Index]
+    /// The columns of all of them, one index after another.
+    let terms: [RecordIndex.Term]
+
+    init(_ indexes: [RecordIndex]) {
+        var list: [Index] = []
+        var terms: [RecordIndex.Term] = []
+        for index in indexes {
+            let start = terms.count
+            terms += index.terms
+            list.append(
+                Index(tree: index.tree, cutTree: index.cutTree, terms: start..<terms.count)
+            )
+        }
+        (self.indexes, self.terms) = (list, terms)
+    }
+
+    /// Whether an index has one of these columns.
+    func covers(_ columns: [ColumnID], _ index: Index) -> Bool {
+        index.terms.contains { columns.contains(terms[$0].column) }
     }
 }

@@ -87,6 +87,8 @@ public final class RecordEntity: Sendable {
     let defaults: [(column: Int, value: StoredValue)]
     /// Whether any index forbids duplicates.
     let hasUniqueIndex: Bool
+    /// What the keys of its indexes are made of.
+    let keyPlan: KeyPlan
     private let attributesByName: [String: RecordAttribute]
     private let relationshipsByName: [String: RecordRelationship]
     private let columns: [RecordColumn?]
@@ -145,6 +147,7 @@ public final class RecordEntity: Sendable {
         self.checks = checks
         defaults = attributes.map { (Int($0.column.rawValue), $0.defaultValue) }
         hasUniqueIndex = indexes.contains { $0.uniqueness != nil }
+        keyPlan = KeyPlan(indexes)
     }
 
     /// An entity that no store has, for an object that belongs to none.

@@ -357,12 +357,18 @@ import VarveFormat
                     let record = try SchemaRecord(decoding: changed)
                     let deriver = StoredDeriver(schema: try RecordSchema(record: record))
                     for entity in record.entities {
+                        let row = RowCoding.encode([.text(String(repeating: "x", count: 600))])
+                        var keys = EntryKeys()
                         try deriver.entries(
                             entity: entity.id,
                             object: ObjectID(1),
-                            row: RowCoding.encode([.text(String(repeating: "x", count: 600))]),
-                            changed: nil
-                        ) { _, key in #expect(key.count <= IndexKeys.keyBytesMax) }
+                            row: row.span,
+                            changed: nil,
+                            into: &keys
+                        )
+                        for index in 0..<keys.count {
+                            #expect(keys.key(index).count <= IndexKeys.keyBytesMax)
+                        }
                     }
                 } catch {
                     refused += 1

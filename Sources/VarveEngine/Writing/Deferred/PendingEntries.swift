@@ -27,19 +27,24 @@ struct PendingEntries {
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
     /// Bytes of memory in use.
-    var bytes: Int { keys.count + entries.count * MemoryLayout<Entry>.stride }
+    var bytes: Int { keys.count + entries.count * Self.entryBytes }
+    /// Bytes of an entry without its key.
+    static var entryBytes: Int { MemoryLayout<Entry>.stride }
 
     /// Adds an entry that is to be put, or taken out.
     /// - Complexity: O(length of the key), amortised.
-    mutating func add(_ key: [UInt8], removes: Bool) {
+    mutating func add(_ key: [UInt8], removes: Bool) { add(key, key.indices, removes: removes) }
+
+    /// The same, of a key that stands in `bytes`.
+    mutating func add(_ bytes: [UInt8], _ key: Range<Int>, removes: Bool) {
         precondition(key.count <= Int(UInt16.max) && keys.count <= Int(UInt32.max) - key.count)
         let entry = Entry(
-            head: ByteReader.keyHead(key),
+            head: ByteReader.keyHead(bytes, key),
             start: UInt32(keys.count),
             length: UInt16(key.count),
             removes: removes
         )
-        ByteWriter.append(key, key.indices, to: &keys)
+        ByteWriter.append(bytes, key, to: &keys)
         if isSorted, let last = entries.last { isSorted = isBelow(last, entry) }
         entries.append(entry)
     }
@@ -83,42 +88,39 @@ struct PendingEntries {
         }
     }
 
-    /// Sorts entries that have one head by the 8 bytes behind it: small integers, and texts that
-    /// begin alike, are told apart there.
+    /// Sorts entries that have one head by the 8 bytes behind it, then by the next 8: small
+    /// integers, and texts that begin alike, are told apart there.
     private func sortBehindHead(_ entries: inout [Entry], _ range: Range<Int>) {
         let head = entries[range.lowerBound].head
         var part = Array(entries[range])
-        for place in part.indices { part[place].head = headBehind(part[place]) }
+        for place in part.indices { part[place].head = number(of: part[place], behind: 8) }
         DigitSort.sort(&part) { $0.head }
         var start = 0
         while start < part.count {
             let behind = part[start].head
-            var end = start
-            while end < part.count, part[end].head == behind {
-                part[end].head = head
-                end += 1
+            var end = start + 1
+            while end < part.count, part[end].head == behind { end += 1 }
+            if end - start > 1 {
+                // Two numbers are compared sooner than two keys.
+                for place in start..<end { part[place].head = number(of: part[place], behind: 16) }
+                part[start..<end].sort { isBelow($0, $1) }
             }
-            if end - start > 1 { part[start..<end].sort { isBelow($0, $1) } }
             start = end
         }
+        for place in part.indices { part[place].head = head }
         entries.replaceSubrange(range, with: part)
     }
 
-    /// The key's second 8 bytes as a head is its first.
-    private func headBehind(_ entry: Entry) -> UInt64 {
-        let start = Int(entry.start) + 8
-        if entry.length >= 16 { return ByteReader.loadBigEndian64(keys, start) }
-        var head: UInt64 = 0
-        for index in 0..<max(0, Int(entry.length) - 8) {
-            head |= UInt64(keys[start + index]) << UInt64(56 - 8 * index)
-        }
-        return head
+    /// 8 bytes of a key behind others, as a head is its first ones.
+    private func number(of entry: Entry, behind count: Int) -> UInt64 {
+        let start = min(count, Int(entry.length))
+        return ByteReader.keyHead(keys, Int(entry.start) + start..<range(entry).upperBound)
     }
 
     /// Forgets all; keeps the memory when it is little.
-    mutating func removeAll() {
-        keys.removeAll(keepingCapacity: keys.count < 64 << 10)
-        entries.removeAll(keepingCapacity: entries.count < 4 << 10)
+    mutating func removeAll(keepsAll: Bool = false) {
+        keys.removeAll(keepingCapacity: keepsAll || keys.count < 64 << 10)
+        entries.removeAll(keepingCapacity: keepsAll || entries.count < 4 << 10)
         isSorted = true
     }
 
@@ -168,12 +170,19 @@ struct PendingIndexes {
         lists.first { $0.tree == tree }?.entries.bytes ?? 0
     }
 
-    mutating func add(_ tree: TreeID, _ key: [UInt8], removes: Bool) {
-        let place = place(of: tree)
-        last = place
-        let before = lists[place].entries.bytes
-        lists[place].entries.add(key, removes: removes)
-        bytes += lists[place].entries.bytes - before
+    /// Adds derived keys, but for those that are among `others` as well.
+    mutating func add(
+        _ keys: borrowing EntryKeys,
+        _ entries: Range<Int>,
+        notIn others: Range<Int> = 0..<0,
+        removes: Bool
+    ) {
+        for index in entries where !keys.contains(index, in: others) {
+            let (place, key) = (place(of: keys.tree(index)), keys.key(index))
+            last = place
+            lists[place].entries.add(keys.bytes, key, removes: removes)
+            bytes += key.count + PendingEntries.entryBytes
+        }
     }
 
     private mutating func place(of tree: TreeID) -> Int {
@@ -196,9 +205,22 @@ struct PendingIndexes {
     }
 
     /// Memory to be used again.
-    mutating func giveBack(_ used: consuming PendingEntries, _ tree: TreeID) {
+    ///
+    /// - Parameter keepsAll: whether as many entries are likely to come again; else much goes.
+    mutating func giveBack(
+        _ used: consuming PendingEntries,
+        _ tree: TreeID,
+        keepsAll: Bool = false
+    ) {
         guard let place = lists.firstIndex(where: { $0.tree == tree }) else { return }
-        used.removeAll()
+        used.removeAll(keepsAll: keepsAll)
         lists[place].entries = used
+    }
+
+    /// Ends what was kept where nothing waits.
+    mutating func endMemory() {
+        for place in lists.indices where lists[place].entries.isEmpty {
+            lists[place].entries = PendingEntries()
+        }
     }
 }
