@@ -183,7 +183,7 @@ extension RowSlot {
     }
 
     /// Reads a boolean.
-    @inlinable
+    @inlinable @inline(__always)
     public func bool(in row: Span<UInt8>) throws(FormatError) -> Bool {
         if tag == RowTag.true { return true }
         if tag == RowTag.false { return false }
@@ -191,7 +191,7 @@ extension RowSlot {
     }
 
     /// Reads an integer of any width.
-    @inlinable
+    @inlinable @inline(__always)
     public func int(in row: Span<UInt8>) throws(FormatError) -> Int64 {
         switch tag {
         case RowTag.zero: return 0
@@ -212,21 +212,21 @@ extension RowSlot {
     }
 
     /// Reads a 64-bit float.
-    @inlinable
+    @inlinable @inline(__always)
     public func double(in row: Span<UInt8>) throws(FormatError) -> Double {
         guard tag == RowTag.double else { throw unexpected("a double") }
         return Double(bitPattern: ByteReader.load64(row, offset))
     }
 
     /// Reads a date: seconds since 2001-01-01 00:00:00 UTC.
-    @inlinable
+    @inlinable @inline(__always)
     public func date(in row: Span<UInt8>) throws(FormatError) -> Double {
         guard tag == RowTag.date else { throw unexpected("a date") }
         return Double(bitPattern: ByteReader.load64(row, offset))
     }
 
     /// Reads an object number.
-    @inlinable
+    @inlinable @inline(__always)
     public func reference(in row: Span<UInt8>) throws(FormatError) -> ObjectID {
         switch tag {
         case RowTag.reference32: return ObjectID(UInt64(ByteReader.load32(row, offset)))
@@ -248,7 +248,9 @@ extension RowSlot {
     /// Reads validated UTF-8.
     public func text(in row: Span<UInt8>) throws(FormatError) -> String {
         guard RowTag.isText(tag) else { throw unexpected("a text") }
-        guard let text = ByteReader.text(row, body) else {
+        // Half of the tag: no overflow.
+        let end = offset &+ Int(truncatingIfNeeded: (tag &- RowTag.textBase) &>> 1)
+        guard let text = ByteReader.text(row, offset..<end) else {
             throw FormatError(
                 place: "row",
                 field: "text",

@@ -101,6 +101,9 @@ static inline uint32_t varve_tag_facts(uint8_t tag) {
     return facts[tag & 127];
 }
 
+// The size alone: 0 for an unknown tag.
+static inline uint32_t varve_tag_size(uint8_t tag) { return varve_tag_facts(tag) & 0x3FFF; }
+
 // Small numbers for threads: what lock-free readers say they are busy with, they say in a line of
 // memory of their own. A number is free again when its thread ends.
 #define VARVE_THREAD_SLOTS 256

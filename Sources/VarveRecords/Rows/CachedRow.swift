@@ -99,7 +99,9 @@ public struct CachedRow {
 
     /// An integer; nil when null. The other readers below follow the same rule.
     public func int(_ column: ColumnID) throws(RecordError) -> Int64? {
-        let read = try stored(column) { slot, row throws(FormatError) in try slot.int(in: row) }
+        let read = try decoded { layout, row throws(FormatError) in
+            try layout.int(column, in: row)
+        }
         if let read { return read }
         guard case .int(let value) = notStored(column) else { return nil }
         return value
@@ -107,7 +109,9 @@ public struct CachedRow {
 
     /// A boolean.
     public func bool(_ column: ColumnID) throws(RecordError) -> Bool? {
-        let read = try stored(column) { slot, row throws(FormatError) in try slot.bool(in: row) }
+        let read = try decoded { layout, row throws(FormatError) in
+            try layout.bool(column, in: row)
+        }
         if let read { return read }
         guard case .bool(let value) = notStored(column) else { return nil }
         return value
@@ -115,7 +119,9 @@ public struct CachedRow {
 
     /// A 64-bit floating-point number.
     public func double(_ column: ColumnID) throws(RecordError) -> Double? {
-        let read = try stored(column) { slot, row throws(FormatError) in try slot.double(in: row) }
+        let read = try decoded { layout, row throws(FormatError) in
+            try layout.double(column, in: row)
+        }
         if let read { return read }
         guard case .double(let value) = notStored(column) else { return nil }
         return value
@@ -131,7 +137,9 @@ public struct CachedRow {
 
     /// A date: seconds since 2001-01-01 00:00:00 UTC.
     public func date(_ column: ColumnID) throws(RecordError) -> Double? {
-        let read = try stored(column) { slot, row throws(FormatError) in try slot.date(in: row) }
+        let read = try decoded { layout, row throws(FormatError) in
+            try layout.date(column, in: row)
+        }
         if let read { return read }
         guard case .date(let value) = notStored(column) else { return nil }
         return value
@@ -140,19 +148,20 @@ public struct CachedRow {
     /// A text. Throws `valueOutside` when it is too large for the row.
     public func text(_ column: ColumnID) throws(RecordError) -> String? {
         var isOutside = false
-        let read = try stored(column) { slot, row throws(FormatError) -> String in
-            isOutside = slot.isOutside
-            return isOutside ? "" : try slot.text(in: row)
+        let read = try decoded { layout, row throws(FormatError) in
+            try layout.text(column, in: row, isOutside: &isOutside)
         }
-        if isOutside { throw outside(column) }
         if let read { return read }
+        if isOutside { throw outside(column) }
         guard case .text(let value) = notStored(column) else { return nil }
         return value
     }
 
     /// The object that a to-one relationship leads to.
     public func reference(_ column: ColumnID) throws(RecordError) -> ObjectID? {
-        try stored(column) { slot, row throws(FormatError) in try slot.reference(in: row) }
+        try decoded { layout, row throws(FormatError) in
+            try layout.reference(column, in: row)
+        }
     }
 
     /// A blob's digest and length.
@@ -166,14 +175,18 @@ public struct CachedRow {
         _ column: ColumnID,
         _ decode: (RowSlot, Span<UInt8>) throws(FormatError) -> Value
     ) throws(RecordError) -> Value? {
-        do throws(FormatError) {
-            return try memory.withRow { layout, row throws(FormatError) -> Value? in
-                let slot = layout.slot(column, in: row)
-                return slot.tag < RowTag.false ? nil : try decode(slot, row)
-            }
-        } catch {
-            throw .format(error)
+        try decoded { layout, row throws(FormatError) -> Value? in
+            let slot = layout.slot(column, in: row)
+            return slot.tag < RowTag.false ? nil : try decode(slot, row)
         }
+    }
+
+    /// What `decode` finds in the row; nil: absent or null.
+    @inline(__always)
+    private func decoded<Value>(
+        _ decode: (RowLayout, Span<UInt8>) throws(FormatError) -> Value?
+    ) throws(RecordError) -> Value? {
+        do throws(FormatError) { return try memory.withRow(decode) } catch { throw .format(error) }
     }
 
     /// Of a column that is absent or null.
