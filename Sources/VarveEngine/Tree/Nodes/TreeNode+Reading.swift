@@ -134,6 +134,8 @@ extension TreeNode {
     /// is too short for one.
     func appendObjectIDs(from first: Int, to last: Int, into list: inout [ObjectID]) -> Bool {
         precondition(first <= last && last <= count)
+        // Most lists end in the leaf that they begin in.
+        if list.isEmpty { list.reserveCapacity(last - first) }
         for index in first..<last {
             guard let object = trailingObjectID(index) else { return false }
             list.append(object)
