@@ -133,16 +133,16 @@ import VarveTesting
         for seed in UInt64(1)...10 {
             var random = SeededRandom(seed: seed)
             let pins = PinTable()
-            let tokens = (0..<8).map { _ in pins.makeToken() }
+            var held = Array(repeating: HeldCommit(), count: 8)
             var plain: [Int: CommitNumber] = [:]
             #expect(pins.oldest == nil)
             for _ in 0..<500 {
-                guard let token = tokens.randomElement(using: &random) else { continue }
+                let holder = Int.random(in: held.indices, using: &random)
                 let commit: CommitNumber? =
                     Int.random(in: 0..<4, using: &random) == 0
                     ? nil : number(Int.random(in: 1...9, using: &random))
-                pins.set(token, commit)
-                plain[token] = commit
+                pins.set(&held[holder], commit)
+                plain[holder] = commit
                 #expect(pins.oldest == plain.values.min(), "seed \(seed)")
             }
         }

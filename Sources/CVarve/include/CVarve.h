@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 // Locks one byte for the open file description (released when its last descriptor closes).
 // Returns 0 or an errno; EAGAIN or EACCES when another description holds it and `wait` is 0.
@@ -103,6 +104,11 @@ static inline uint32_t varve_tag_facts(uint8_t tag) {
 
 // The size alone: 0 for an unknown tag.
 static inline uint32_t varve_tag_size(uint8_t tag) { return varve_tag_facts(tag) & 0x3FFF; }
+
+// Memory of malloc's own alignment. Swift's own call asks for that alignment in words, which takes
+// three times as long. NULL when there is none.
+static inline void *varve_allocate(size_t bytes) { return malloc(bytes); }
+static inline void varve_free(void *memory) { free(memory); }
 
 // Small numbers for threads: what lock-free readers say they are busy with, they say in a line of
 // memory of their own. A number is free again when its thread ends.

@@ -17,12 +17,15 @@ import VarveRecords
 typealias Mutex = TracedMutex
 #endif
 
+/// What one holder has of a `PinTable`: a commit, or none.
+struct HeldCommit {
+    fileprivate(set) var commit: CommitNumber?
+}
+
 /// The commits that contexts read.
 final class PinTable: Sendable {
     private struct State {
-        var next = 1
-        var commits: [Int: CommitNumber] = [:]
-        /// The same commits, ascending, each once with how many hold it.
+        /// The commits that are held, ascending, each once with how many hold it.
         var held: [(commit: CommitNumber, count: Int)] = []
 
         /// Where a commit stands or would stand. What moves on goes to the end: looked at first.
@@ -48,19 +51,14 @@ final class PinTable: Sendable {
     }
     private let state = Mutex(State())
 
-    func makeToken() -> Int {
+    /// Makes the commit of a holder another one, or none: at the latest in the holder's end.
+    func set(_ held: inout HeldCommit, _ commit: CommitNumber?) {
+        let before = held.commit
+        if before == commit { return }
+        held.commit = commit
         state.withLock { state in
-            defer { state.next += 1 }
-            return state.next
-        }
-    }
-
-    func set(_ token: Int, _ commit: CommitNumber?) {
-        state.withLock { state in
-            if let before = state.commits.removeValue(forKey: token) { state.letGo(before) }
-            guard let commit else { return }
-            state.commits[token] = commit
-            state.hold(commit)
+            if let before { state.letGo(before) }
+            if let commit { state.hold(commit) }
         }
     }
 

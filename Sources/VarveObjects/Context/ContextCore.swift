@@ -11,7 +11,7 @@ import VarveRecords
     @usableFromInline let registry: ObjectRegistry
     /// The context lives as long as one of its objects (`ObjectRegistry`), but for one that ends
     /// with unsaved edits or undo steps: then it is nil, and its objects keep the values they have.
-    weak var context: ManagedObjectContext?
+    var context: ManagedObjectContext? { registry.context }
     /// Whether it was said that an object of the ended context is used.
     @safe @exclusivity(unchecked) var saidItEnded = false
     /// Whether getters tell observers. On for the view context.
@@ -20,16 +20,18 @@ import VarveRecords
     @safe @exclusivity(unchecked) @usableFromInline var endings = 0
     /// The next token of an object; 0 is none.
     @safe @exclusivity(unchecked) private var token: UInt32 = 1
+    /// Where the container's list has the registry.
+    private let place: Int
 
     init(container: PersistentContainer, observes: Bool, label: String) {
         self.container = container
         let budget = container.store.rowCache.budgetBytes
         registry = ObjectRegistry(label: label, endedMax: Self.endedMax(budget))
         self.observes = observes
-        container.registries.add(registry)
+        place = container.registries.add(registry)
     }
 
-    deinit { container.registries.remove(registry) }
+    deinit { container.registries.remove(place) }
 
     /// Takes tokens for so many objects; returns the first.
     @usableFromInline func takeTokens(_ count: Int) -> UInt32 {
@@ -55,34 +57,53 @@ import VarveRecords
 
 /// The registries of a container's contexts, for figures over all of them.
 final class RegistryList: Sendable {
-    private let registries = Mutex<[ObjectIdentifier: ObjectRegistry]>([:])
+    private struct Places {
+        /// Nil where a place is free.
+        var registries: [ObjectRegistry?] = []
+        var free: [Int] = []
+    }
+    private let places = Mutex(Places())
 
-    func add(_ registry: ObjectRegistry) {
-        registries.withLock { $0[ObjectIdentifier(registry)] = registry }
+    /// Returns the place that the registry has from now on.
+    func add(_ registry: ObjectRegistry) -> Int {
+        places.withLock { places in
+            if let place = places.free.popLast() {
+                places.registries[place] = registry
+                return place
+            }
+            places.registries.append(registry)
+            return places.registries.count - 1
+        }
     }
 
-    func remove(_ registry: ObjectRegistry) {
-        registries.withLock { $0[ObjectIdentifier(registry)] = nil }
+    /// Takes out the registry at a place. Its context keeps it: it does not end here.
+    func remove(_ place: Int) {
+        places.withLock { places in
+            places.registries[place] = nil
+            places.free.append(place)
+        }
+    }
+
+    private var all: [ObjectRegistry] {
+        places.withLock { places in places.registries.compactMap(\.self) }
     }
 
     /// Objects alive, over all contexts.
-    var objects: Int { registries.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+    var objects: Int { all.reduce(0) { $0 + $1.count } }
 
     /// Takes back the pins of all objects that have ended.
     func settle(in container: PersistentContainer) {
-        let all = registries.withLock { Array($0.values) }
         for registry in all { registry.unpin(registry.takeEnded(), in: container) }
     }
 
     /// How many contexts have an object.
     func references(_ id: ObjectID) -> Int {
-        registries.withLock { $0.values.count { $0.contains(id) } }
+        all.count { $0.contains(id) }
     }
 
     /// The contexts with unsaved edits, by name, and how many objects each would lose.
     var unsaved: [(label: String, objects: Int)] {
-        let all = registries.withLock { Array($0.values) }
-        return all.map { ($0.label, $0.unsaved.load(ordering: .relaxed)) }
+        all.map { ($0.label, $0.unsaved.load(ordering: .relaxed)) }
             .filter { $0.1 > 0 }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
 }

@@ -138,7 +138,7 @@ public final class ManagedObjectContext: Observable {
     @safe @exclusivity(unchecked) var inHand: ObjectsInHand?
     /// Counts reads one by one; nil where nobody wants to hear of them.
     let faultWatch: FaultWatch?
-    private let pinToken: Int
+    @safe @exclusivity(unchecked) private var held = HeldCommit()
     private let owner: PinOwner
     /// The same commit, held by blob handles that may outlive the context.
     private weak var blobSnapshot: RecordSnapshot?
@@ -148,10 +148,8 @@ public final class ManagedObjectContext: Observable {
         self.author = author
         self.core = ContextCore(container: container, observes: observes, label: label)
         faultWatch = observes ? FaultWatch(container) : nil
-        self.pinToken = container.pins.makeToken()
         self.owner = PinOwner(.context, label: label)
         container.counters.contexts.add(1, ordering: .relaxed)
-        core.context = self
         core.registry.setContext(self)
     }
 
@@ -162,7 +160,7 @@ public final class ManagedObjectContext: Observable {
     deinit {
         core.registry.endContext()
         core.registry.unsaved.store(0, ordering: .relaxed)
-        container.pins.set(pinToken, nil)
+        container.pins.set(&held, nil)
         container.counters.contexts.subtract(1, ordering: .relaxed)
     }
 
@@ -177,7 +175,7 @@ public final class ManagedObjectContext: Observable {
             pinned = newValue
             existing = []
             // What others commit concerns no context of the past.
-            if fixed == nil { container.pins.set(pinToken, newValue?.number) }
+            if fixed == nil { container.pins.set(&held, newValue?.number) }
         }
     }
 

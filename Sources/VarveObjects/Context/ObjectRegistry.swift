@@ -45,6 +45,15 @@ import VarveRecords
         table.withLock { $0.context = bits }
     }
 
+    /// The context; nil once its end has begun.
+    ///
+    /// Not as a weak reference: that costs an allocation beside the context, and slows all retains
+    /// and releases of it.
+    var context: ManagedObjectContext? {
+        let bits = table.withLock { $0.retainedContext() }
+        return bits == 0 ? nil : Self.take(bits, as: ManagedObjectContext.self)
+    }
+
     /// The context ends.
     func endContext() {
         let kept = table.withLock { table in

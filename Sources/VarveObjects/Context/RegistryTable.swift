@@ -19,7 +19,7 @@ import VarveRecords
 
 /// Where each living object is, by ID.
 @safe struct RegistryTable: ~Copyable {
-    struct Entry {
+    struct Entry: BitwiseCopyable {
         var id: UInt64
         /// Address of the object; 0: the entry is empty.
         var object: UInt
@@ -29,7 +29,8 @@ import VarveRecords
         var token: UInt32
     }
 
-    private static let roomMin = 64
+    /// Small: most contexts of requests have few objects, or none.
+    private static let roomMin = 16
     /// Larger tables are given back when no object is left.
     private static let roomKept = 1024
 
@@ -51,15 +52,33 @@ import VarveRecords
     /// Whether there is a reference to the context.
     private(set) var isContextKept = false
 
-    init() {
-        unsafe entries = .allocate(capacity: 0)
-        unsafe places = .allocate(capacity: 0)
+    /// Takes no memory before the first object.
+    init() { unsafe (entries, places) = (Self.allocate(0), Self.allocate(0)) }
+
+    deinit { unsafe Self.free(entries, places, room) }
+
+    /// Memory for so many trivial elements; for none an address at which nobody looks.
+    private static func allocate<Element: BitwiseCopyable>(
+        _ count: Int
+    ) -> UnsafeMutablePointer<Element> {
+        let layout = MemoryLayout<Element>.self
+        guard
+            let memory = unsafe count == 0
+                ? UnsafeMutableRawPointer(bitPattern: layout.alignment)
+                : varve_allocate(count * layout.stride)
+        else { preconditionFailure("no memory for the objects of a context") }
+        return unsafe memory.bindMemory(to: Element.self, capacity: count)
     }
 
-    deinit {
-        // Allocated in `init` or `rebuild`, owned by this value alone. Both are trivial.
-        unsafe entries.deallocate()
-        unsafe places.deallocate()
+    /// Ends what `allocate` gave for a room.
+    private static func free(
+        _ entries: UnsafeMutablePointer<Entry>,
+        _ places: UnsafeMutablePointer<UInt32>,
+        _ room: Int
+    ) {
+        if room == 0 { return }
+        unsafe varve_free(entries)
+        unsafe varve_free(places)
     }
 
     // MARK: Finding
@@ -198,6 +217,10 @@ import VarveRecords
     private mutating func clear() {
         if room > Self.roomKept || room > Self.roomMin && used < room / 8 {
             rebuild(0)
+        } else if used == 1 {
+            // The only one since all were free: it stands at its home.
+            unsafe places[home(entries[0].id)] = 0
+            used = 0
         } else {
             unsafe places.update(repeating: 0, count: 2 * room)
             used = 0
@@ -219,10 +242,8 @@ import VarveRecords
 
     /// Makes the table anew, without empty entries.
     private mutating func rebuild(_ size: Int) {
-        let (old, oldUsed) = unsafe (entries, used)
-        unsafe places.deallocate()
-        unsafe entries = .allocate(capacity: size)
-        unsafe places = .allocate(capacity: 2 * size)
+        let (old, oldPlaces, oldRoom, oldUsed) = unsafe (entries, places, room, used)
+        unsafe (entries, places) = (Self.allocate(size), Self.allocate(2 * size))
         unsafe places.initialize(repeating: 0, count: 2 * size)
         (room, used) = (size, 0)
         for number in 0..<oldUsed where unsafe old[number].object != 0 {
@@ -235,10 +256,19 @@ import VarveRecords
         }
         // Right for those behind the last gap.
         if used > 0 { tokenBase = unsafe entries[used &- 1].token &- UInt32(used &- 1) }
-        unsafe old.deallocate()
+        unsafe Self.free(old, oldPlaces, oldRoom)
     }
 
     // MARK: The context
+
+    /// A new reference to the context; 0 if its end has begun.
+    func retainedContext() -> UInt {
+        if context == 0 { return 0 }
+        // The context is not freed while its address stands here: `ObjectRegistry.endContext`.
+        return unsafe UInt(
+            bitPattern: varve_try_retain(UnsafeMutableRawPointer(bitPattern: context))
+        )
+    }
 
     /// Takes a reference to the context if it is to be kept. Objects are inserted by the context,
     /// so it lives.

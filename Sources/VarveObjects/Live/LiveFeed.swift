@@ -62,11 +62,11 @@ final class LiveFeed {
 
     private weak var context: ManagedObjectContext?
     private let container: PersistentContainer
-    private let pinToken: Int
+    private var held = HeldCommit()
     /// The commit that the lists show.
     private(set) var snapshot: RecordSnapshot? {
         didSet {
-            if context?.isOfThePast != true { container.pins.set(pinToken, snapshot?.number) }
+            if context?.isOfThePast != true { container.pins.set(&held, snapshot?.number) }
         }
     }
     /// By serial number: the one that was made first is told first.
@@ -86,10 +86,9 @@ final class LiveFeed {
     init(_ context: ManagedObjectContext) {
         self.context = context
         container = context.container
-        pinToken = container.pins.makeToken()
     }
 
-    deinit { container.pins.set(pinToken, nil) }
+    deinit { container.pins.set(&held, nil) }
 
     // MARK: Members
 

@@ -53,6 +53,11 @@ import VarveFormat
 
     /// Calls `body` with each row, in the order in which they came, and `soon` some rows earlier.
     func forEach(soon: (RowLink) -> Void, _ body: (RowLink) -> Void) {
+        if count == 1 {
+            // The end of an object by itself: there is nothing to look ahead for.
+            soon(RowLink(bits: first))
+            return body(RowLink(bits: first))
+        }
         for index in 0..<count + Self.step {
             // References of this value's own, which it keeps while it is borrowed here.
             if index < count { soon(RowLink(bits: self[index])) }
