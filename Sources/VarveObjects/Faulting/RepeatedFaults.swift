@@ -74,11 +74,11 @@ final class FaultWatch {
     // MARK: Where objects come from
 
     /// A request is about to give objects.
-    func requested<Entity>(_ plan: RequestPlan<Entity>, in container: PersistentContainer) {
+    func requested(_ plan: RequestPlan, in container: PersistentContainer) {
         // The schema is the container's, and the watch its context's: no cycle.
         origins[plan.model.number] = .request(
             text: { [unowned container] in container.text(of: plan) },
-            prefetched: plan.descriptor.prefetchPaths.map(\.names)
+            prefetched: plan.prefetchPaths.map(\.names)
         )
     }
 

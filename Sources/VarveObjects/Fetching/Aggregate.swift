@@ -160,7 +160,7 @@ extension ManagedObjectContext {
     private func question<Entity>(
         _ request: FetchDescriptor<Entity>,
         _ definition: PropertyDefinition
-    ) throws -> (RequestPlan<Entity>, RecordSnapshot, ColumnID) {
+    ) throws -> (RequestPlan, RecordSnapshot, ColumnID) {
         let snapshot = try snapshot(for: request)
         let plan = try RequestPlan(request, in: self)
         guard definition.slot >= 0, let column = plan.model.properties[definition.slot].column
@@ -177,8 +177,8 @@ extension ManagedObjectContext {
     }
 
     /// The values of an attribute of a request's objects, edits included.
-    private func pendingValues<Entity>(
-        _ plan: RequestPlan<Entity>,
+    private func pendingValues(
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot,
         _ definition: PropertyDefinition
     ) throws -> [StoredValue] {

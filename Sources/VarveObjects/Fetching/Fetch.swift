@@ -30,7 +30,7 @@ extension ManagedObjectContext {
     }
 
     /// Step 7 of a fetch.
-    @inlinable func makeObjects<Entity>(_ found: FoundObjects<Entity>) -> [Entity] {
+    @inlinable func makeObjects<Entity: ManagedObject>(_ found: FoundObjects) -> [Entity] {
         // Prefetching asks the rows once more.
         objects(found.ids, found.model, rows: found.pinnedRows, takesRows: !found.prefetches)
     }
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
     /// Steps 1 to 6 of a fetch.
     @usableFromInline func find<Entity>(
         _ descriptor: FetchDescriptor<Entity>
-    ) throws -> FoundObjects<Entity> {
+    ) throws -> FoundObjects {
         // 1. pin: the context's snapshot; a read never sees two commits.
         let snapshot = try snapshot(for: descriptor)
         // 2. plan: names become numbers, the request is checked.
@@ -53,8 +53,8 @@ extension ManagedObjectContext {
     }
 
     /// Step 8 of a fetch.
-    @usableFromInline func prefetch<Entity>(
-        _ found: FoundObjects<Entity>,
+    @usableFromInline func prefetch<Entity: ManagedObject>(
+        _ found: FoundObjects,
         for objects: [Entity]
     ) throws {
         let plan = found.plan
@@ -215,8 +215,8 @@ extension ManagedObjectContext {
     // MARK: Steps
 
     /// Steps 3 to 5 for a list that is read a part at a time.
-    private func list<Entity>(
-        _ plan: RequestPlan<Entity>,
+    private func list(
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> ObjectList {
         let touches = touchesPending(plan)
@@ -252,8 +252,8 @@ extension ManagedObjectContext {
 
     /// Steps 3 to 5: the IDs of a request, in its order. Where no unsaved edit can change the
     /// answer the store gives all three; else its list with the edits laid over (Overlay.swift).
-    func orderedIDs<Entity>(
-        _ plan: RequestPlan<Entity>,
+    func orderedIDs(
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [ObjectID] {
         guard let trace = container.options.trace else { return try findIDs(plan, snapshot) }
@@ -263,8 +263,8 @@ extension ManagedObjectContext {
         }
     }
 
-    private func findIDs<Entity>(
-        _ plan: RequestPlan<Entity>,
+    private func findIDs(
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> [ObjectID] {
         guard touchesPending(plan) else {
@@ -278,14 +278,14 @@ extension ManagedObjectContext {
     }
 
     /// Rows of the result, where something needs them; pinned if the objects are to be filled.
-    func loadRows<Entity>(
+    func loadRows(
         _ ids: [ObjectID],
-        _ plan: RequestPlan<Entity>,
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> RowList {
         let entity = plan.model.record.id
         return try container.translating { () throws(RecordError) in
-            if !plan.descriptor.returnsFaults {
+            if !plan.returnsFaults {
                 return try snapshot.rows(entity, ids, pin: true)
             }
             // Faults without relationships to fill need no row yet; see `fill`.
@@ -295,16 +295,16 @@ extension ManagedObjectContext {
 }
 
 /// What a request found, before it becomes objects.
-@usableFromInline struct FoundObjects<Entity: ManagedObject> {
+@usableFromInline struct FoundObjects {
     @usableFromInline let ids: [ObjectID]
-    let plan: RequestPlan<Entity>
+    let plan: RequestPlan
     /// One per ID, or none at all; pinned if the objects are to be filled.
     let rows: RowList
     let snapshot: RecordSnapshot
 
     @usableFromInline var model: EntityModel { plan.model }
     /// The rows that new objects begin with.
-    @usableFromInline var pinnedRows: RowList? { plan.descriptor.returnsFaults ? nil : rows }
+    @usableFromInline var pinnedRows: RowList? { plan.returnsFaults ? nil : rows }
     @usableFromInline var prefetches: Bool { !plan.prefetch.isEmpty }
 }
 

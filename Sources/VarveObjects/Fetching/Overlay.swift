@@ -94,16 +94,16 @@ struct OverlayResolver: RecordResolver {
 
 extension ManagedObjectContext {
     /// Whether unsaved edits can change the answer.
-    func touchesPending<Entity>(_ plan: RequestPlan<Entity>) -> Bool {
-        guard plan.descriptor.includesPendingChanges, hasEdits else { return false }
+    func touchesPending(_ plan: RequestPlan) -> Bool {
+        guard plan.includesPendingChanges, hasEdits else { return false }
         processPendingDeletions()
         return plan.looksAtOthers || changed.values.contains { $0.storage.model === plan.model }
     }
 
     /// The place of an object in a request's order; edits count if the request includes them.
-    func key<Entity>(
+    func key(
         of id: ObjectID,
-        _ plan: RequestPlan<Entity>,
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot
     ) throws(StoreError) -> KeysetPosition {
         try container.translating { () throws(RecordError) in
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
                 }
                 return try sort.key(values, resolver)
             }
-            if !plan.descriptor.includesPendingChanges { return try key(snapshot) }
+            if !plan.includesPendingChanges { return try key(snapshot) }
             return try key(OverlayResolver(context: self, snapshot: snapshot))
         }
     }

@@ -5,21 +5,30 @@ import VarveBase
 import VarveRecords
 
 /// A request joined with the container's numbers.
-struct RequestPlan<Entity: ManagedObject> {
-    let descriptor: FetchDescriptor<Entity>
+///
+/// Not generic: code that copies values of a generic type asks for the type's description at run
+/// time, which costs a small request more than the index does.
+struct RequestPlan {
     let model: EntityModel
+    /// As it was asked for: in `query` requests inside it may be answered.
+    let filter: Predicate
     private(set) var query: RecordQuery
     let prefetch: [PrefetchNode]
+    let prefetchPaths: [PrefetchPath]
+    let returnsFaults: Bool
+    let includesPendingChanges: Bool
     /// Whether filter or order look at other objects.
     let looksAtOthers: Bool
 
-    init(
+    init<Entity>(
         _ descriptor: FetchDescriptor<Entity>,
         in context: ManagedObjectContext
     ) throws(StoreError) {
         let model = try context.container.model(of: Entity.self)
-        self.descriptor = descriptor
         self.model = model
+        returnsFaults = descriptor.returnsFaults
+        includesPendingChanges = descriptor.includesPendingChanges
+        prefetchPaths = descriptor.prefetchPaths
         guard descriptor.limit ?? 0 >= 0, descriptor.offset >= 0 else {
             throw StoreError(
                 .invalidRequest,
@@ -28,21 +37,19 @@ struct RequestPlan<Entity: ManagedObject> {
             )
         }
         prefetch = try PrefetchNode.tree(
-            of: descriptor.prefetchPaths,
+            of: prefetchPaths,
             Entity.self,
             model,
             context.container.schema
         )
-        let predicate = descriptor.filter.predicate
-        let terms = descriptor.sortTerms
+        filter = descriptor.filter.predicate
+        let terms = descriptor.storedOrder
         looksAtOthers =
-            predicate.looksAtOthers || terms.contains { $0.path.names.count > 1 }
+            filter.looksAtOthers || terms.contains { $0.path.names.count > 1 }
         query = RecordQuery(
             entity: model.record.id,
-            predicate: predicate,
-            sort: terms.map {
-                VarveRecords.SortTerm($0.path, isDescending: $0.isDescending)
-            },
+            predicate: filter,
+            sort: terms,
             limit: descriptor.limit,
             offset: descriptor.offset
         )
@@ -75,7 +82,7 @@ struct RequestPlan<Entity: ManagedObject> {
 
     /// Filter and order as a number that is the same in every process.
     var fingerprint: UInt64 {
-        Self.fingerprint(descriptor.filter.predicate, query.sort)
+        Self.fingerprint(filter, query.sort)
     }
 
     static func fingerprint(

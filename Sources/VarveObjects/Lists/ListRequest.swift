@@ -28,18 +28,18 @@ struct ListRequest {
     ///   - context: whose edits count.
     ///   - snapshot: answers the requests inside the filter.
     init(
-        _ plan: RequestPlan<some ManagedObject>,
+        _ plan: RequestPlan,
         sectionTerm: VarveRecords.SortTerm? = nil,
         _ context: ManagedObjectContext,
         _ snapshot: RecordSnapshot
     ) throws(RecordError) {
         var query = plan.query
-        query.predicate = plan.descriptor.filter.predicate
+        query.predicate = plan.filter
         if let sectionTerm { query.sort.insert(sectionTerm, at: 0) }
         try self.init(
             query,
             plan.model,
-            includesPending: plan.descriptor.includesPendingChanges,
+            includesPending: plan.includesPendingChanges,
             context,
             snapshot
         )

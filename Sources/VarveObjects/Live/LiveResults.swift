@@ -72,7 +72,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
     deinit { ended.add(serial) }
 
     private static func list(
-        _ plan: RequestPlan<Entity>,
+        _ plan: RequestPlan,
         _ sectionTerm: VarveRecords.SortTerm?,
         _ context: ManagedObjectContext,
         _ feed: LiveFeed
@@ -86,7 +86,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
     }
 
     private static func store(
-        _ plan: RequestPlan<Entity>,
+        _ plan: RequestPlan,
         _ list: ObjectList,
         _ batchSize: Int,
         _ context: ManagedObjectContext
@@ -96,7 +96,7 @@ public final class LiveResults<Entity: ManagedObject>: Observable {
             model: plan.model,
             list: list,
             size: batchSize,
-            returnsFaults: plan.descriptor.returnsFaults,
+            returnsFaults: plan.returnsFaults,
             prefetch: plan.prefetch
         )
     }

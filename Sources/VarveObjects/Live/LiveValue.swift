@@ -120,7 +120,7 @@ final class LiveQuestion {
     private var reached: Set<ObjectID> = []
 
     init(
-        _ plan: RequestPlan<some ManagedObject>,
+        _ plan: RequestPlan,
         column: ColumnID?,
         in context: ManagedObjectContext
     ) throws(StoreError) {

@@ -116,6 +116,14 @@ public struct FetchDescriptor<Entity: ManagedObject>: Sendable {
     }
 }
 
+extension FetchDescriptor {
+    /// The order as the records layer has it.
+    @inline(__always) var storedOrder: [VarveRecords.SortTerm] {
+        if sortTerms.isEmpty { return [] }
+        return sortTerms.map { VarveRecords.SortTerm($0.path, isDescending: $0.isDescending) }
+    }
+}
+
 extension ManagedObject {
     /// A request for the objects that match.
     public static func `where`(

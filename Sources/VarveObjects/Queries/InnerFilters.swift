@@ -39,12 +39,10 @@ extension TypedPredicate {
 extension InnerRequest {
     init<Entity>(_ request: FetchDescriptor<Entity>) {
         self.init(entity: Entity.entityName, predicate: request.filter.predicate)
-        sort = request.sortTerms.map {
-            VarveRecords.SortTerm($0.path, isDescending: $0.isDescending)
-        }
+        sort = request.storedOrder
         (limit, offset) = (request.limit, request.offset)
         includesEdits = request.includesPendingChanges
-        let fingerprint = RequestPlan<Entity>.fingerprint(predicate, sort)
+        let fingerprint = RequestPlan.fingerprint(predicate, sort)
         func place(_ cursor: FetchCursor?) -> KeysetPosition? {
             guard let cursor else { return nil }
             if cursor.entity == Entity.entityName, cursor.fingerprint == fingerprint {

@@ -56,9 +56,13 @@ extension PersistentContainer {
     public func text<Entity: ManagedObject>(
         of filter: TypedPredicate<Entity>
     ) throws(StoreError) -> String {
-        let model = try model(of: Entity.self)
-        return try translating { () throws(RecordError) in
-            try queryText.text(of: filter.predicate, model.record)
+        try text(of: filter.predicate, model(of: Entity.self))
+    }
+
+    func text(of filter: VarveRecords.Predicate, _ model: EntityModel) throws(StoreError) -> String
+    {
+        try translating { () throws(RecordError) in
+            try queryText.text(of: filter, model.record)
         }
     }
 
@@ -68,15 +72,15 @@ extension PersistentContainer {
     public func text<Entity: ManagedObject>(
         of order: [SortTerm<Entity>]
     ) throws(StoreError) -> String {
-        let model = try model(of: Entity.self)
-        return try translating { () throws(RecordError) in
-            try queryText.text(
-                of: order.map {
-                    VarveRecords.SortTerm($0.path, isDescending: $0.isDescending)
-                },
-                model.record
-            )
-        }
+        let terms = order.map { VarveRecords.SortTerm($0.path, isDescending: $0.isDescending) }
+        return try text(of: terms, model(of: Entity.self))
+    }
+
+    func text(
+        of order: [VarveRecords.SortTerm],
+        _ model: EntityModel
+    ) throws(StoreError) -> String {
+        try translating { () throws(RecordError) in try queryText.text(of: order, model.record) }
     }
 
     private var queryText: QueryText {

@@ -6,9 +6,9 @@ import VarveRecords
 
 extension ManagedObjectContext {
     /// Runs `body`, which answers a request, and tells of it.
-    func traced<Entity, Value>(
+    func traced<Value>(
         _ kind: FetchTrace.Kind,
-        _ plan: RequestPlan<Entity>,
+        _ plan: RequestPlan,
         _ snapshot: RecordSnapshot,
         _ trace: TraceHandler,
         found: (Value) -> Int,
@@ -41,16 +41,15 @@ extension ManagedObjectContext {
 
 extension PersistentContainer {
     /// `Item.where { title == "a" }.sorted { title }.limit(5)`.
-    func text<Entity>(of plan: RequestPlan<Entity>) -> String {
-        let descriptor = plan.descriptor
-        let filter = (try? text(of: descriptor.filter)) ?? "…"
+    func text(of plan: RequestPlan) -> String {
+        let filter = (try? text(of: plan.filter, plan.model)) ?? "…"
         var text = "\(plan.model.name).where { \(filter) }"
-        if !descriptor.sortTerms.isEmpty {
-            let order = (try? self.text(of: descriptor.sortTerms)) ?? "…"
+        if !plan.query.sort.isEmpty {
+            let order = (try? self.text(of: plan.query.sort, plan.model)) ?? "…"
             text += ".sorted { \(order) }"
         }
-        if let limit = descriptor.limit { text += ".limit(\(limit))" }
-        if descriptor.offset > 0 { text += ".offset(\(descriptor.offset))" }
+        if let limit = plan.query.limit { text += ".limit(\(limit))" }
+        if plan.query.offset > 0 { text += ".offset(\(plan.query.offset))" }
         return text
     }
 }
