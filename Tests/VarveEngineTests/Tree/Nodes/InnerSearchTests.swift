@@ -7,7 +7,7 @@ import VarveTesting
 
 @testable import VarveEngine
 
-@Suite("Inner nodes are searched") struct InnerSearchTests {
+@Suite("Inner nodes are searched", .verified) struct InnerSearchTests {
     enum Spread: CaseIterable {
         /// As IDs that were given out in a row: every leaf has about as many.
         case even
