@@ -121,12 +121,7 @@ extension Snapshot {
     ///
     /// - Throws: `blobMissing`, `blobDamaged`, `damaged`, `ioFailed`.
     public func blob(_ reference: BlobReference) throws(EngineError) -> BlobReader? {
-        guard let entry = try blobEntry(reference) else { return nil }
-        guard entry.length == reference.length else {
-            throw .damaged(
-                "blob \(reference.digest.shortName) has another length than its row says"
-            )
-        }
+        guard let entry = try checkedEntry(reference) else { return nil }
         switch entry.place {
         case .frame(let place):
             let bytes = try state.generation.value(place)
@@ -150,7 +145,7 @@ extension Snapshot {
         _ reference: BlobReference,
         inPlace: Bool = false
     ) throws(EngineError) -> PendingBlob? {
-        guard let entry = try blobEntry(reference) else { return nil }
+        guard let entry = try checkedEntry(reference) else { return nil }
         switch entry.place {
         case .frame(let place) where inPlace:
             return engine.blobStore.add(reference, .frame(state.generation.log, place))
@@ -159,5 +154,15 @@ extension Snapshot {
         case .file:
             return engine.blobStore.add(reference, .file)
         }
+    }
+
+    private func checkedEntry(_ reference: BlobReference) throws(EngineError) -> BlobEntry? {
+        guard let entry = try blobEntry(reference) else { return nil }
+        guard entry.length == reference.length else {
+            throw .damaged(
+                "blob \(reference.digest.shortName) has another length than its row says"
+            )
+        }
+        return entry
     }
 }

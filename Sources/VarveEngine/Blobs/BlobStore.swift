@@ -61,7 +61,11 @@ final class BlobStore: Sendable {
 
     func add(_ reference: BlobReference, _ content: Content) -> PendingBlob {
         state.withLock { state in
-            state.pending[reference, default: Pending(holders: 0, content: content)].holders += 1
+            var pending = state.pending[reference] ?? Pending(holders: 0, content: content)
+            // Bytes at hand can be had, whatever became of a place that was known before.
+            if case .bytes = content { pending.content = content }
+            pending.holders += 1
+            state.pending[reference] = pending
         }
         return PendingBlob(reference, self)
     }
@@ -93,6 +97,20 @@ final class BlobStore: Sendable {
             )
         }
         return .file
+    }
+
+    /// The bytes of a small blob that the store has no entry for; nil where it is a file.
+    ///
+    /// - Throws: as `content`; `blobDamaged`, `damaged`.
+    func bytes(of reference: BlobReference) throws(EngineError) -> [UInt8]? {
+        guard let bytes = try content(of: reference).bytes() else { return nil }
+        guard UInt64(bytes.count) == reference.length else {
+            throw EngineError(
+                .blobDamaged,
+                "blob \(reference.digest.shortName) has \(bytes.count) bytes"
+            )
+        }
+        return bytes
     }
 
     func engineError<R>(_ body: () throws(BlobError) -> R) throws(EngineError) -> R {

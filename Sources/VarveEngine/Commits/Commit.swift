@@ -261,7 +261,7 @@ extension Engine {
         }
         var blobPlaces: [BlobReference: BlobEntry.Place] = [:]
         for reference in try editor.blobsWithoutPlace() {
-            guard let bytes = try blobStore.content(of: reference).bytes() else {
+            guard let bytes = try blobStore.bytes(of: reference) else {
                 blobPlaces[reference] = .file
                 places.append(.blobFile(reference))
                 continue

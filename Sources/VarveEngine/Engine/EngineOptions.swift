@@ -178,7 +178,8 @@ public struct EngineOptions: Sendable {
 /// Derives index entries from rows.
 ///
 /// A pure function of the stored schema and the row's bytes: it runs at commit and again at every
-/// replay, so it must not depend on the app's code, the locale or the time.
+/// replay, so it must not depend on the app's code, the locale or the time. It runs in the middle
+/// of a change, so it must not use the engine.
 public protocol IndexDeriver: Sendable {
     /// The tree of an entity's rows.
     func tree(of entity: EntityID) throws(FormatError) -> TreeID

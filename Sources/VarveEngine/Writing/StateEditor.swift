@@ -21,7 +21,7 @@ final class StateEditor {
     private let readPlace: (ValuePlace) throws(EngineError) -> [UInt8]
 
     // Asked for with every row. Exclusivity is not checked at run time: an editor has one thread,
-    // and each function here reads or writes these at once and calls nobody in between.
+    // and who reads or writes these calls nobody in between but a deriver: it knows no editor.
     @safe @exclusivity(unchecked) private var editors: [TreeID: TreeEditor] = [:]
     /// Where the row before went.
     @safe @exclusivity(unchecked) var lastRows: (entity: EntityID, editor: TreeEditor)?
@@ -414,10 +414,10 @@ final class StateEditor {
     /// Keeps what waits within its budget.
     func settleIndexesIfMany() throws(EngineError) {
         guard pending.bytes > pendingBytesMax else { return }
+        pending.endMemory()
         for id in pending.trees {
             // Few entries are cheaper to keep.
-            guard pending.bytes(of: id) > pendingBytesMax / 16,
-                var entries = pending.take(id)
+            guard pending.bytes(of: id) > pendingBytesMax / 16, var entries = pending.take(id)
             else { continue }
             entries.sort()
             if try putAside(entries, id) {

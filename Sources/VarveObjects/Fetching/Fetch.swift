@@ -31,8 +31,9 @@ extension ManagedObjectContext {
 
     /// Step 7 of a fetch.
     @inlinable func makeObjects<Entity: ManagedObject>(_ found: FoundObjects) -> [Entity] {
+        precondition(found.isOf(Entity.self), "a request finds objects of its own class")
         // Prefetching asks the rows once more.
-        objects(found.ids, found.model, rows: found.pinnedRows, takesRows: !found.prefetches)
+        return objects(found.ids, found.model, rows: found.pinnedRows, takesRows: !found.prefetches)
     }
 
     /// Steps 1 to 6 of a fetch.
@@ -306,6 +307,10 @@ extension ManagedObjectContext {
     /// The rows that new objects begin with.
     @usableFromInline var pinnedRows: RowList? { plan.returnsFaults ? nil : rows }
     @usableFromInline var prefetches: Bool { !plan.prefetch.isEmpty }
+
+    @usableFromInline func isOf(_ type: any ManagedObject.Type) -> Bool {
+        ObjectIdentifier(type) == ObjectIdentifier(plan.model.type)
+    }
 }
 
 /// A page of a request.

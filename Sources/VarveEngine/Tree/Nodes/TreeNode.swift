@@ -233,7 +233,7 @@ struct ChildPointer {
     /// Bytes of memory after the node.
     var footprint: Int {
         let block = NodeBlocks.rounded(unsafe capacity + MemoryLayout<UInt64>.size)
-        let own = unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 136
+        let own = unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 160
         return own + (basis?.leaf.footprint ?? 0)
     }
     /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.

@@ -217,7 +217,7 @@ struct PendingIndexes {
         lists[place].entries = used
     }
 
-    /// Ends what was kept where nothing waits.
+    /// Ends what was kept where nothing waits: there nothing came since the memory was given back.
     mutating func endMemory() {
         for place in lists.indices where lists[place].entries.isEmpty {
             lists[place].entries = PendingEntries()

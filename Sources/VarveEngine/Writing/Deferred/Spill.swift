@@ -117,7 +117,7 @@ final class Spill {
         }
         var places: [BlobReference: BlobEntry.Place] = [:]
         for reference in blobs {
-            guard let bytes = try engine.blobStore.content(of: reference).bytes() else {
+            guard let bytes = try engine.blobStore.bytes(of: reference) else {
                 places[reference] = .file
                 continue
             }
