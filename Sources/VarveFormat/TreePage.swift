@@ -199,6 +199,16 @@ public struct ValueHeader: Hashable, Sendable {
         self.commit = commit
     }
 
+    /// That of a small blob.
+    public init(of blob: BlobReference, commit: CommitNumber) {
+        self.init(
+            entity: Self.blobEntity,
+            column: ColumnID(0),
+            object: ObjectID(blob.digest.words.0),
+            commit: commit
+        )
+    }
+
     /// The 24 bytes.
     public func encoded() -> [UInt8] {
         var writer = ByteWriter(capacity: Self.length)

@@ -97,6 +97,35 @@ import VarveObjects
         #expect(files(folder).isEmpty && handle == nil)
     }
 
+    /// An edit may bring an object back that others deleted, as long as somebody has it; no longer.
+    @Test(arguments: [false, true])
+    func theFileOfADeletedObjectGoesWithIt(_ isOwn: Bool) throws {
+        let folder = try TemporaryFolder()
+        let container = try folder.open()
+        let (context, other) = (container.newContext(), container.newContext())
+        var picture: Picture? = Picture(in: context)
+        picture?.data = try context.makeBlob(bytes(5_000), for: Picture.columns.data)
+        try context.save()
+        let id = try #require(picture?.id)
+        let deleter = isOwn ? context : other
+        deleter.delete(try deleter.object(with: id))
+        try deleter.save()
+        context.advance()
+        other.advance()
+        try container.compactNow()
+        #expect(picture?.isDeleted == true)
+        #expect(files(folder).count == (isOwn ? 0 : 1))
+        picture = nil
+        Tag(in: other).name = "x"
+        try other.save()
+        context.advance()
+        try container.compactNow()
+        #expect(files(folder).isEmpty && picture == nil)
+        context.reset()
+        other.reset()
+        try container.closeNow()
+    }
+
     @Test(.damagesStores("blob files are removed and changed"))
     func missingBytesFailThatValueOnly() throws {
         let folder = try TemporaryFolder()

@@ -266,12 +266,7 @@ extension Engine {
                 places.append(.blobFile(reference))
                 continue
             }
-            let header = ValueHeader(
-                entity: ValueHeader.blobEntity,
-                column: ColumnID(0),
-                object: ObjectID(reference.digest.words.0),
-                commit: transaction.number
-            )
+            let header = ValueHeader(of: reference, commit: transaction.number)
             let place = try append(header, bytes, &writer)
             blobPlaces[reference] = .frame(place)
             places.append(.blobFrame(reference, place))

@@ -67,6 +67,7 @@ extension ManagedObjectContext {
         // Observers of that may have moved it as well.
         guard let older = snapshot, newer.number > older.number else { return }
         endStretches()
+        forgetKeptValues()
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         let changes = container.feed.changes(after: older.number, through: newer.number)
@@ -74,7 +75,6 @@ extension ManagedObjectContext {
         while true {
             let lost = touched.filter { $0.isDeletion && !$0.object.storage.state.contains(.gone) }
             if lost.isEmpty { break }
-            forgetKeptValues()
             // Its observers may move the context, and then that has decided.
             for (object, _, _) in lost where commit == older.number { loseRow(of: object, older) }
             if commit != older.number { break }
@@ -247,7 +247,7 @@ extension ManagedObjectContext {
             do throws(StoreError) { try fill(object) } catch { note(error, object) }
         }
         keepPlaces(of: object)
-        keepLargeValues(of: object, older)
+        keepLargeValues(of: object, older, keepsBlobs: true)
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)

@@ -2,8 +2,9 @@
 // its own commit finds them: they are read before the context leaves it.
 //
 // Invariants
-// - Blobs take no memory: a file stays where it is, the bytes of a small one in the store file.
-// - Only of objects that live: what nobody holds is forgotten when the context next loses rows.
+// - Blobs take no memory: a file stays where it is, and the bytes of a small one in the store file,
+//   which is kept open meanwhile, also behind a compaction.
+// - Only of objects that live: what nobody holds is forgotten when the context next moves on.
 // - Of one version of a row: an object that comes back reads its new row's.
 
 import VarveBase
@@ -19,15 +20,20 @@ struct KeptValues {
 }
 
 extension ManagedObjectContext {
-    /// Reads the large values of an object whose row is gone behind this commit, and keeps its
-    /// blobs.
+    /// Reads the large values of an object whose row is gone behind this commit.
+    ///
+    /// - Parameter keepsBlobs: whether an edit may bring it back with its blobs: others deleted it.
     /// - Complexity: O(properties), a look into the tree for each blob, and the values' bytes.
-    func keepLargeValues(of object: any ManagedObject, _ older: RecordSnapshot) {
+    func keepLargeValues(
+        of object: any ManagedObject,
+        _ older: RecordSnapshot,
+        keepsBlobs: Bool
+    ) {
         guard let row = object.storage.row, keptValues[row.id]?.version != row.version else {
             return
         }
         let columns = object.storage.model.properties.compactMap(\.column).filter(row.isOutside)
-        let blobs = keptBlobs(of: object, row, older)
+        let blobs = keepsBlobs ? keptBlobs(of: object, row, older) : []
         if columns.isEmpty, blobs.isEmpty { return }
         var values: [ColumnID: StoredValue] = [:]
         for column in columns {

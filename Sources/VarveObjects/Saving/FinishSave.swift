@@ -96,7 +96,7 @@ extension ManagedObjectContext {
             guard let object = registered(id), object.storage.state.contains(.gone) else {
                 continue
             }
-            keepLargeValues(of: object, leaving)
+            keepLargeValues(of: object, leaving, keepsBlobs: false)
         }
     }
 

@@ -121,12 +121,7 @@ final class Spill {
                 places[reference] = .file
                 continue
             }
-            let header = ValueHeader(
-                entity: ValueHeader.blobEntity,
-                column: ColumnID(0),
-                object: ObjectID(reference.digest.words.0),
-                commit: editor.number
-            )
+            let header = ValueHeader(of: reference, commit: editor.number)
             places[reference] = .frame(try append(header, bytes, &log))
         }
         if places.values.contains(.file) {
