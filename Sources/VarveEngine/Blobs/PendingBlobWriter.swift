@@ -38,7 +38,7 @@ public final class PendingBlobWriter {
     /// Adds bytes at the end.
     ///
     /// - Throws: `noSpace`, `ioFailed`; `invalid` after `finish`.
-    /// - Complexity: O(bytes). Memory: at most the external limit and a piece of 256 KiB.
+    /// - Complexity: O(bytes). Memory: at most twice the external limit and a piece of 256 KiB.
     public func append(_ bytes: [UInt8]) throws(EngineError) {
         guard !isEnded else { throw EngineError(.invalid, "the blob is finished already") }
         if let file {
