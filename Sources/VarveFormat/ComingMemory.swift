@@ -34,6 +34,16 @@ public enum ComingMemory {
         }
     }
 
+    /// Asks for the cache lines of so many bytes, all of them.
+    @inline(__always)
+    @unsafe public static func foreseeLines(_ start: UnsafeRawPointer, _ count: Int) {
+        var offset = 0
+        while offset < count {
+            unsafe varve_ask_for_memory(start + offset)
+            offset &+= line
+        }
+    }
+
     /// Asks for the first of so many bytes.
     @unsafe public static func foresee(_ start: UnsafeRawPointer, _ count: Int) {
         var offset = 0

@@ -71,11 +71,19 @@ final class PosixLockBytes: LockBytes {
     private let directory: Descriptor
     private let descriptor: Descriptor
     private let name: String
+    /// Which file it is: that never changes while it is open.
+    private let identity: FileIdentity
 
-    private init(_ directory: Descriptor, _ descriptor: Descriptor, _ name: String) {
+    private init(
+        _ directory: Descriptor,
+        _ descriptor: Descriptor,
+        _ name: String,
+        _ identity: FileIdentity
+    ) {
         self.directory = directory
         self.descriptor = descriptor
         self.name = name
+        self.identity = identity
     }
 
     deinit { close() }
@@ -98,12 +106,14 @@ final class PosixLockBytes: LockBytes {
             throw error
         }
         let descriptor = Descriptor(opened, name)
-        let canTell = try descriptor.use { number throws(IOError) in
-            _ = try SystemCalls.regularIdentity(number, name)
-            return SystemCalls.isLockedByOther(number, 0..<1) != nil
+        return try descriptor.use { number throws(IOError) in
+            let identity = try SystemCalls.regularIdentity(number, name)
+            let canTell = SystemCalls.isLockedByOther(number, 0..<1) != nil
+            return canTell ? PosixLockBytes(directory, descriptor, name, identity) : nil
         }
-        return canTell ? PosixLockBytes(directory, descriptor, name) : nil
     }
+
+    var file: (any StoreFile)? { PosixFile(descriptor, name: name) }
 
     func tryLock(_ byte: UInt64, _ kind: LockKind) throws(IOError) -> Bool {
         do throws(IOError) {
@@ -135,13 +145,10 @@ final class PosixLockBytes: LockBytes {
     }
 
     func isNamed() throws(IOError) -> Bool {
-        let open = try descriptor.use { number throws(IOError) in
-            try SystemCalls.regularIdentity(number, name)
-        }
         let named = try directory.use { directory throws(IOError) in
             try SystemCalls.identity(directory, name)
         }
-        return named?.isSameFile(as: open) ?? false
+        return named?.isSameFile(as: identity) ?? false
     }
 
     func close() {

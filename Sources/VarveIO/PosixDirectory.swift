@@ -75,16 +75,6 @@ public final class PosixDirectory: StoreDirectory {
         return PosixFile(file, name: name)
     }
 
-    /// Asks the system to begin reading both ends of a file.
-    public func adviseWillNeed(_ name: String, first: Int, last: Int) {
-        guard let file = try? openFile(name, mode: .read) else { return }
-        defer { file.close() }
-        guard let size = try? file.size() else { return }
-        file.adviseWillNeed(at: FileOffset(0), count: first)
-        let end = size - min(size, UInt64(last))
-        file.adviseWillNeed(at: FileOffset(end), count: last)
-    }
-
     /// Whether anything has this name.
     public func exists(_ name: String) throws(IOError) -> Bool {
         try FileName.check(name, "stat")

@@ -21,9 +21,6 @@ public protocol StoreDirectory: AnyObject, Sendable {
     var name: String { get }
     /// Opens a regular file.
     func openFile(_ name: String, mode: OpenMode) throws(IOError) -> any StoreFile
-    /// Asks the system to begin reading both ends of a file that will be opened soon, and does not
-    /// wait. A hint: it may do nothing.
-    func adviseWillNeed(_ name: String, first: Int, last: Int)
     /// Whether anything has this name.
     func exists(_ name: String) throws(IOError) -> Bool
     /// Renames inside the directory. Without `replacing`, a taken name is an error.
@@ -60,9 +57,6 @@ public protocol StoreDirectory: AnyObject, Sendable {
 }
 
 extension StoreDirectory {
-    /// Does nothing.
-    public func adviseWillNeed(_ name: String, first: Int, last: Int) {}
-
     /// Whether other processes can open the same files.
     public var isSharedBetweenProcesses: Bool { false }
 
@@ -110,8 +104,15 @@ public protocol LockBytes: AnyObject, Sendable {
     func isLockedByOther(_ bytes: Range<UInt64>) -> Bool
     /// Whether the file still has its name: locks on one that lost it protect nothing.
     func isNamed() throws(IOError) -> Bool
+    /// The bytes of the same opening; nil: they need one of their own.
+    var file: (any StoreFile)? { get }
     /// Gives all locks up.
     func close()
+}
+
+extension LockBytes {
+    /// They need an opening of their own.
+    public var file: (any StoreFile)? { nil }
 }
 
 /// The check of names that both implementations share.

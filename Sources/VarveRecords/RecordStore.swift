@@ -212,7 +212,7 @@ public final class RecordStore: Sendable {
             budgetBytes: options.unreferencedRowBytes,
             published: CommitNumber(0)
         )
-        delegate = StoreDelegate(rowCache)
+        delegate = StoreDelegate(rowCache, declared)
         self.declared = declared
         self.options = options
         schemas = Mutex(KnownSchemas())
@@ -220,7 +220,7 @@ public final class RecordStore: Sendable {
             throw .engine(error)
         }
         // Rows that are read at earlier commits hold for those alone.
-        rowCache.publish(engine.snapshot().number, changed: [], schemaChanged: true)
+        rowCache.publish(engine.knownSnapshot().number, changed: [], schemaChanged: true)
     }
 
     /// Makes the store's schema the declared one by automatic steps.
@@ -301,7 +301,7 @@ public final class RecordStore: Sendable {
         }
         if let older = schemas.withLock({ $0.older[record.revision] }) { return older }
         let schema = try RecordError.ofFormat { () throws(FormatError) in
-            try RecordSchema(record: record, description: declared)
+            try delegate.schema(bytes)
         }
         schemas.withLock { known in
             known.older[record.revision] = schema

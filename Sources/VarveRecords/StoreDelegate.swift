@@ -32,14 +32,29 @@ final class StoreDelegate: EngineDelegate {
 
     private let rowCache: RowCache
     private let observers = Mutex(Observers())
+    private let declared: SchemaDescription?
     private let lastRecord = Mutex<(bytes: [UInt8], record: SchemaRecord)?>(nil)
+    private let lastSchema = Mutex<(bytes: [UInt8], schema: RecordSchema)?>(nil)
 
-    init(_ rowCache: RowCache) {
+    /// - Parameter declared: what an app says of constraints.
+    init(_ rowCache: RowCache, _ declared: SchemaDescription?) {
         self.rowCache = rowCache
+        self.declared = declared
     }
 
     func makeDeriver(schema: [UInt8]) throws(FormatError) -> any IndexDeriver {
-        StoredDeriver(schema: try RecordSchema(record: try record(schema)))
+        StoredDeriver(schema: try self.schema(schema))
+    }
+
+    /// A stored schema, joined with what the app declares; the last one is kept: an opening asks
+    /// for its own twice.
+    func schema(_ bytes: [UInt8]) throws(FormatError) -> RecordSchema {
+        if let known = lastSchema.withLock({ $0?.bytes == bytes ? $0?.schema : nil }) {
+            return known
+        }
+        let schema = try RecordSchema(record: try record(bytes), description: declared)
+        lastSchema.withLock { $0 = (bytes, schema) }
+        return schema
     }
 
     /// A stored schema; the one asked for last is kept: an opening asks several times.

@@ -368,7 +368,10 @@ extension Engine {
             throw EngineError(.limitExceeded, "a transaction changes too many objects")
         }
         var record = record
-        record.liveBytes = changed.liveBytes(withPages: pages.pageBytes)
+        record.liveBytes = changed.liveBytes(
+            withPages: pages.pageBytes,
+            transaction.editor.changedNodes
+        )
         record.operationCount = UInt32(clamping: objects)
         try writer.log.handLargeBody()
         let placed = writer.log.appendCommit(

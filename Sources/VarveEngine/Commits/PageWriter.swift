@@ -27,6 +27,8 @@ struct PageWriter {
     let reserve: UInt64?
     /// What may go into the node cache once the batch is safely written.
     private(set) var written: [(PageAddress, TreeNode)] = []
+    /// What was written while nodes are not kept.
+    private(set) var leaves = WrittenLeaves()
     /// Stored bytes of the pages that were written, now or before, and of those that they change.
     private(set) var pageBytes: UInt64 = 0
 
@@ -211,7 +213,12 @@ struct PageWriter {
     ) throws(EngineError) -> PageAddress {
         let address = log.appendBody(page.frame)
         pageBytes += address.frameLength + page.basisBytes
-        if keepsNodes { written.append((address, page.clean)) }
+        if keepsNodes {
+            written.append((address, page.clean))
+        } else {
+            leaves.first = min(leaves.first, address.offset)
+            if page.basisBytes > 0 { leaves.edited.append((address.offset, page.basisBytes)) }
+        }
         if log.bufferedBytes > flushBytes {
             try flush(&log)
         }

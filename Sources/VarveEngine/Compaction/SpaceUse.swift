@@ -12,12 +12,13 @@ extension StoreState {
     /// Stored bytes that this state will need when what is in memory only is written, as pages of
     /// `pageBytes`.
     ///
+    /// - Parameter known: what the transaction that made it knows of leaves.
     /// - Complexity: O(pages that changed since the newest TREE or CKPT).
-    func liveBytes(withPages pageBytes: UInt64) -> UInt64 {
+    func liveBytes(withPages pageBytes: UInt64, _ known: TransactionNodes? = nil) -> UInt64 {
         var base = self
         base.trees = baseTrees
         // An old page that cannot be read fails whoever needs it, not the counting.
-        let change = (try? SpaceUse.change(from: base, to: self)) ?? 0
+        let change = (try? SpaceUse.change(from: base, to: self, known)) ?? 0
         return SpaceUse.add(change + Int64(clamping: pageBytes), to: liveBytes)
     }
 
@@ -60,11 +61,12 @@ enum SpaceUse {
     /// - Complexity: O(pages that the states do not share).
     static func change(
         from old: StoreState,
-        to new: StoreState
+        to new: StoreState,
+        _ known: TransactionNodes? = nil
     ) throws(EngineError) -> Int64 {
         var change: Int64 = 0
         for id in Set(old.trees.keys).union(new.trees.keys) {
-            change += try pages(old.tree(id), new.tree(id), new.generation.nodes)
+            change += try pages(old.tree(id), new.tree(id), new.generation.nodes, known)
         }
         for id in [TreeID.largeValues, .blobs] {
             var difference = TreeDifference(from: old.tree(id), to: new.tree(id))
@@ -105,7 +107,8 @@ enum SpaceUse {
     private static func pages(
         _ old: Tree,
         _ new: Tree,
-        _ nodes: NodeCache
+        _ nodes: NodeCache,
+        _ known: TransactionNodes?
     ) throws(EngineError) -> Int64 {
         var sum: Int64 = 0
         var left = TreeWalk(old)
@@ -120,13 +123,13 @@ enum SpaceUse {
                 }
                 let order = ByteReader.compare(before.low, after.low)
                 if order < 0 || (order == 0 && before.level >= after.level) {
-                    sum -= try count(before, &left, old.id, nodes)
+                    sum -= try count(before, &left, old.id, nodes, known)
                 }
                 if order > 0 || (order == 0 && after.level >= before.level) {
-                    sum += try count(after, &right, new.id, nodes)
+                    sum += try count(after, &right, new.id, nodes, known)
                 }
-            case (.subtree(let before), _): sum -= try count(before, &left, old.id, nodes)
-            case (_, .subtree(let after)): sum += try count(after, &right, new.id, nodes)
+            case (.subtree(let before), _): sum -= try count(before, &left, old.id, nodes, known)
+            case (_, .subtree(let after)): sum += try count(after, &right, new.id, nodes, known)
             default: return sum
             }
         }
@@ -136,14 +139,17 @@ enum SpaceUse {
         _ subtree: TreeWalk.Subtree,
         _ walk: inout TreeWalk,
         _ tree: TreeID,
-        _ nodes: NodeCache
+        _ nodes: NodeCache,
+        _ known: TransactionNodes?
     ) throws(EngineError) -> Int64 {
         // Leaves are counted by what their parents say, and what they themselves change.
         if subtree.level == 0 { walk.skip() } else { try walk.expand() }
         guard let address = subtree.pointer.address else { return 0 }
-        let isRows = subtree.level == 0 && tree >= .firstFree
+        guard subtree.level == 0, tree >= .firstFree else { return Int64(address.frameLength) }
         // A leaf that cannot be read is counted without.
-        let basis = isRows ? (try? nodes.basisBytes(of: address, tree: tree)) ?? 0 : 0
+        let basis =
+            known?.basisBytes(address.offset)
+            ?? (try? nodes.basisBytes(of: address, tree: tree)) ?? 0
         return Int64(address.frameLength) + Int64(basis)
     }
 }

@@ -147,6 +147,11 @@ public final class Engine: Sendable {
     /// - Complexity: O(1); after another process O(bytes of its new commits).
     public func snapshot() -> Snapshot {
         follow()
+        return knownSnapshot()
+    }
+
+    /// The newest commit that this process knows of: what an opening has found. - Complexity: O(1).
+    package func knownSnapshot() -> Snapshot {
         let state = published.withLock { published in
             published.pins.unnamed += 1
             return published.shown

@@ -40,6 +40,15 @@ enum EngineRole: Sendable {
 
     var isReadOnly: Bool { tools == nil }
 
+    /// What an opening that has the store alone does with files whose making did not end.
+    var leftovers: LogStart.Leftovers {
+        switch self {
+        case .reader, .readerOfOneMoment: .stay
+        case .soleWriter: .goAtOnce
+        case .sharingWriter: .waitForWriting
+        }
+    }
+
     /// How it hears of commits of others.
     var follower: Follower? {
         switch self {

@@ -133,7 +133,7 @@ extension Engine {
             // Whoever swept blob files meanwhile did not know of snapshots that need them.
             if before != published.withLock({ $0.state.publication }) { blobStore.wasAway() }
         }
-        if role.follower?.wantsNews.load(ordering: .relaxed) == true { _ = startFollowing() }
+        if role.follower?.wantsNews.load(ordering: .relaxed) == true { startFollowing() }
         heedOthers()
         follow()
     }

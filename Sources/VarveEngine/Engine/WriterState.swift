@@ -46,6 +46,8 @@ extension Engine {
         private(set) var logEnd: LogEnd
         /// What the newest frame at opening said of object IDs.
         let recordedHighWater: UInt64
+        /// Whether files may be there whose making did not end; see `LogStart.Leftovers`.
+        var mayHaveLeftovers = false
         /// Whether this process may write, and `log`, `pending` and `generation` are the newest.
         var hasTurn = true
         /// Whether the turn ends as soon as nothing is queued: nobody joins.

@@ -83,13 +83,17 @@ extension Engine {
             try Self.io { () throws(IOError) in
                 try page?.write(state, durableEnd: durableEnd, nextObjectID: objectIDHighWater)
             }
-        case .sharingWriter(_, let turn, _):
+        case .sharingWriter(_, let turn, let follower):
             try Self.io { () throws(IOError) in try turn.join() }
             // An opening need not write soon, and must not hold others up when the process is
             // stopped.
             queue.claimLead()
             writer.withLock { giveTurn(&$0) }
             endLead([])
+            // What the page says now is no news to the first snapshot.
+            if let told = turn.page.lastWritten {
+                follower.exclusively { follower.reach(told.sequence, &$0) }
+            }
         }
     }
 }

@@ -24,9 +24,20 @@ struct LogStart {
     let isReadOnly: Bool
     /// Whether this opening has made the file: then its name is durable.
     let isNew: Bool
+    let leftovers: Leftovers
     /// Whether the file's name may be that of another file after a crash, however its log ends: a
     /// compaction may not have come to its end.
     let syncsName: Bool
+
+    /// What becomes of files whose making did not end.
+    enum Leftovers {
+        /// They may be another process's, that is at work.
+        case stay
+        case goAtOnce
+        /// To list a folder is much of what an opening costs that finds a log that was closed.
+        /// They go before anything is written, or with the end.
+        case waitForWriting
+    }
 
     /// Where things stand when it was read.
     struct Begun {
@@ -47,6 +58,10 @@ struct LogStart {
     func run(highWater: (RecoveredLog) -> UInt64) throws(EngineError) -> Begun {
         // 1. The newest commit, and what proves it.
         var recovered = try read()
+        // A crash may have left one, and what follows needs room on the disk.
+        if leftovers == .goAtOnce || leftovers == .waitForWriting && !recovered.isClosed {
+            try Engine.removeLeftovers(store, in: names.directory)
+        }
         // 2. A file whose name nothing proves is written once more.
         var replay = replay
         if !isReadOnly, !isNew, !recovered.provesName {

@@ -4,8 +4,9 @@
 // - Opening for reading takes no lock that anybody waits for and writes nothing; it makes the lock
 //   file when that is missing.
 // - A process that may write has the writer's lock before it reads the log.
-// - A process that has the store alone removes leftovers and reads the log as after a crash. Beside
-//   other writers it believes what their shared page says of the log, if the page is complete.
+// - A process that has the store alone reads the log as after a crash, and removes leftovers:
+//   before it writes anything, or with its end. Beside other writers it believes what their shared
+//   page says of the log, if the page is complete.
 
 internal import Synchronization
 internal import VarveBase
@@ -20,11 +21,6 @@ extension Engine {
     static let newSuffix = ".varve-new-"
     /// IDs that an unclean end may have handed out without a trace: they are passed over.
     static let objectIDJump: UInt64 = 1 << 20
-
-    /// Both headers, and the schema of a store that never had another.
-    private static let firstBytes = 12 << 10
-    /// The newest commit of a store that was closed, and the checkpoint before it.
-    private static let lastBytes = 8 << 10
 
     /// Opens a store.
     ///
@@ -49,8 +45,8 @@ extension Engine {
         let fileName = name + fileSuffix
         // 2. The writer's lock, so that nobody else mends or writes.
         let isReadOnly = if case .readOnly = mode { true } else { false }
-        let exists = try io { () throws(IOError) in try directory.exists(fileName) }
-        if !exists {
+        let early = earlyFile(fileName, in: directory, isReadOnly)
+        if early == nil, try !exists(fileName, in: directory) {
             guard case .createIfMissing = mode else {
                 throw EngineError(
                     .missing,
@@ -58,24 +54,16 @@ extension Engine {
                 )
             }
         }
-        // What is read of the file first comes from the disk while the lock file is looked at.
-        directory.adviseWillNeed(fileName, first: firstBytes, last: lastBytes)
         let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
             // 3. A new store, when it is wanted.
-            let isNew = try !io { () throws(IOError) in try directory.exists(fileName) }
-            if isNew {
-                try create(name, names, options)
-            } else if !isReadOnly, !access.isBesideWriters {
-                try removeLeftovers(name, in: directory)
-            }
+            let known = try stillNamed(early, fileName, in: directory)
+            let isNew = if known == nil { try !exists(fileName, in: directory) } else { false }
+            if isNew { try create(name, names, options) }
             // 4. The file and its header.
-            let file = try openFile(
-                fileName,
-                in: directory,
-                isReadOnly,
-                allowsForeignWriters: options.allowsForeignWriters
-            )
+            let found =
+                if let known { known } else { try openFile(fileName, in: directory, isReadOnly) }
+            let file = try checked(found, fileName, isReadOnly, options.allowsForeignWriters)
             let header = try readHeader(file, fileName, isReadOnly: isReadOnly)
             // 5. The newest commit, and the state it stands for.
             let place = Place(names: names, store: name, isNew: isNew)
@@ -130,6 +118,7 @@ extension Engine {
         var durable: CommitNumber?
         var log: LogWriter
         var isClosed = false
+        var mayHaveLeftovers = false
         /// What the newest frame says of object IDs, and where this opening begins with them.
         var recordedHighWater: UInt64
         var highWater: UInt64
@@ -168,7 +157,7 @@ extension Engine {
         )
         let found = try find(replay, place, budget, access, epoch: epoch)
         found.state.adviseWillNeedRoots()
-        let writer = WriterState(
+        var writer = WriterState(
             log: found.log,
             epoch: epoch,
             stamp: stamp + 2,
@@ -176,6 +165,7 @@ extension Engine {
             isClosed: found.isClosed,
             recordedHighWater: found.recordedHighWater
         )
+        writer.mayHaveLeftovers = found.mayHaveLeftovers
         let engine = Engine(
             names: place.names,
             fileName: place.store + fileSuffix,
@@ -270,6 +260,7 @@ extension Engine {
             epoch: epoch,
             isReadOnly: access.role.isReadOnly,
             isNew: place.isNew,
+            leftovers: place.isNew || access.isBesideWriters ? .stay : access.role.leftovers,
             syncsName: header.generation > 1 && !header.provesItsName
         )
         let begun = try start.run { recovered in
@@ -286,6 +277,7 @@ extension Engine {
             durable: showsUnproven ? recovered.proven.number : nil,
             log: begun.log,
             isClosed: recovered.isClosed,
+            mayHaveLeftovers: start.leftovers == .waitForWriting && recovered.isClosed,
             recordedHighWater: recovered.newest.record.objectIDHighWater,
             highWater: highWater
         )

@@ -67,14 +67,73 @@ extension Engine {
         }
     }
 
+    /// Both headers, and the schema of a store that never had another.
+    private static let firstBytes = 12 << 10
+    /// The newest commit of a store that was closed, and the checkpoint before it.
+    private static let lastBytes = 8 << 10
+
+    /// The file before the lock is asked for: what is read of it first comes from the disk while
+    /// the lock file is looked at. Nil where other processes cannot be, and where it cannot be
+    /// opened: then why is told later.
+    static func earlyFile(
+        _ name: String,
+        in directory: any StoreDirectory,
+        _ isReadOnly: Bool
+    ) -> (any StoreFile)? {
+        guard directory.isSharedBetweenProcesses,
+            let file = try? directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
+        else { return nil }
+        if let size = try? file.size() {
+            file.adviseWillNeed(at: FileOffset(0), count: firstBytes)
+            let end = size - min(size, UInt64(lastBytes))
+            file.adviseWillNeed(at: FileOffset(end), count: lastBytes)
+        }
+        return file
+    }
+
+    static func exists(
+        _ name: String,
+        in directory: any StoreDirectory
+    ) throws(EngineError) -> Bool {
+        try io { () throws(IOError) in try directory.exists(name) }
+    }
+
+    /// The file that was opened before the lock was held, if it has the store's name still.
+    static func stillNamed(
+        _ early: (any StoreFile)?,
+        _ name: String,
+        in directory: any StoreDirectory
+    ) throws(EngineError) -> (any StoreFile)? {
+        guard let early else { return nil }
+        let isNamed = try io { () throws(IOError) in try directory.isNamed(name, early) }
+        return isNamed == true ? early : nil
+    }
+
     static func openFile(
         _ name: String,
         in directory: any StoreDirectory,
-        _ isReadOnly: Bool,
-        allowsForeignWriters: Bool = true
+        _ isReadOnly: Bool
     ) throws(EngineError) -> any StoreFile {
+        let file: any StoreFile
         do throws(IOError) {
-            let file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
+            file = try directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
+        } catch {
+            if error.kind == .notRegular {
+                throw EngineError(.notAStore, "\(name) is not a regular file", cause: error)
+            }
+            throw .io(error)
+        }
+        return try checked(file, name, isReadOnly)
+    }
+
+    /// The file, unless somebody else may change what is written to it.
+    static func checked(
+        _ file: any StoreFile,
+        _ name: String,
+        _ isReadOnly: Bool,
+        _ allowsForeignWriters: Bool = true
+    ) throws(EngineError) -> any StoreFile {
+        try io { () throws(IOError) in
             let identity = try file.identity()
             guard isReadOnly || identity.links == 1 else {
                 throw IOError(
@@ -98,13 +157,8 @@ extension Engine {
                         : "the file belongs to another user; open it for reading, or as that user"
                 )
             }
-            return file
-        } catch {
-            if error.kind == .notRegular {
-                throw EngineError(.notAStore, "\(name) is not a regular file", cause: error)
-            }
-            throw .io(error)
         }
+        return file
     }
 
     /// Either copy of the header will do.

@@ -81,6 +81,7 @@ struct LogScan {
 
     func read(at offset: FileOffset, count: Int) throws(EngineError) -> [UInt8] {
         try cost.add(read: count, max: readMax)
+        if let bytes = cost.kept(at: offset.rawValue, count: count) { return bytes }
         return try log.read(at: offset, count: count)
     }
 
@@ -113,7 +114,10 @@ struct LogScan {
                 throw EngineError(.ioFailed, "the store file became shorter while it was read")
             }
             let used = bytes.countWithoutTrailingZeros
-            if used > 0 { return from + UInt64(used) }
+            if used > 0 {
+                cost.keep(bytes, at: from)
+                return from + UInt64(used)
+            }
             end = from
         }
         return start

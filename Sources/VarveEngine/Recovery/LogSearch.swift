@@ -47,6 +47,29 @@ final class ScanCost: Sendable {
     }
 
     func add(hashed count: Int) { hashed.add(UInt64(count), ordering: .relaxed) }
+
+    // MARK: The end of the log, as it was read once
+
+    /// Bytes around the end of the data. After a clean close the frames that are looked at lie in
+    /// them, each some times.
+    private let end = Mutex<(start: UInt64, bytes: [UInt8])>((0, []))
+    private static let keptMax = 64 << 10
+
+    func keep(_ bytes: [UInt8], at start: UInt64) {
+        if bytes.count <= Self.keptMax { end.withLock { $0 = (start, bytes) } }
+    }
+
+    /// Bytes that were read, all of them; nil: they were not.
+    func kept(at offset: UInt64, count: Int) -> [UInt8]? {
+        end.withLock { end in
+            guard offset >= end.start, offset - end.start <= UInt64(end.bytes.count) else {
+                return nil
+            }
+            let from = Int(offset - end.start)
+            guard count <= end.bytes.count - from else { return nil }
+            return Array(end.bytes[from..<from + count])
+        }
+    }
 }
 
 /// A part of a log as it was read at once.

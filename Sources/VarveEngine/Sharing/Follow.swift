@@ -19,13 +19,16 @@ internal import VarveIO
 /// Waits for writes to the lock file on a thread of its own: for readers who want to hear of
 /// commits, and for writers, of whom others want their turn.
 final class FollowThread: Sendable {
-    private let watch: FileWatch
+    private let watch = LateWatch()
 
     init?(_ engine: Engine) {
-        guard let watch = engine.directory.watch(engine.lockName) else { return nil }
-        self.watch = watch
-        let isStarted = BackgroundThread.start { [weak engine] in
-            while watch.wait() {
+        let isStarted = BackgroundThread.start { [weak engine, watch] in
+            // To make a watch takes a tenth of what an opening does, which need not wait for it.
+            let coming = engine.flatMap { $0.directory.watch($0.lockName) }
+            guard let made = watch.make(coming) else { return }
+            // What was written before it was there.
+            engine?.hear()
+            while made.wait() {
                 guard let engine else { return }
                 engine.hear()
             }
@@ -34,6 +37,62 @@ final class FollowThread: Sendable {
     }
 
     deinit { watch.stop() }
+
+    /// Whether nothing is missed from now on; waits until that is known. Not under a lock that
+    /// `Engine.hear` takes.
+    var hears: Bool { watch.isThere }
+}
+
+/// The watch of a thread that makes it.
+private final class LateWatch: Sendable {
+    private enum State {
+        case coming
+        case there(FileWatch)
+        /// The system gives none, or it is not wanted any more.
+        case none
+    }
+    private let state = Mutex(State.coming)
+    /// Told once: when it is known whether there is one.
+    private let known = Parker()
+
+    /// - Returns: the watch, unless there is none or it was stopped before.
+    func make(_ watch: FileWatch?) -> FileWatch? {
+        let made = state.withLock { state -> FileWatch? in
+            guard case .coming = state, let watch else {
+                state = .none
+                return nil
+            }
+            state = .there(watch)
+            return watch
+        }
+        known.unpark()
+        return made
+    }
+
+    func stop() {
+        let made = state.withLock { state -> FileWatch? in
+            defer { state = .none }
+            if case .there(let watch) = state { return watch }
+            return nil
+        }
+        made?.stop()
+    }
+
+    var isThere: Bool {
+        while true {
+            let isThere = state.withLock { state -> Bool? in
+                switch state {
+                case .coming: nil
+                case .there: true
+                case .none: false
+                }
+            }
+            if let isThere { return isThere }
+            known.park()
+            // For others who wait.
+            known.unpark()
+        }
+    }
 }
 
 /// A way to follow a writer in another process.
@@ -100,16 +159,22 @@ extension Engine {
     /// system can tell; elsewhere at its next snapshot.
     public func followInBackground() {
         role.follower?.wantsNews.store(true, ordering: .relaxed)
-        _ = startFollowing()
+        startFollowing()
     }
 
-    /// Starts the thread that hears others. False when the system gives none.
-    func startFollowing() -> Bool {
-        guard let follower = role.follower else { return false }
-        return follower.thread.withLock { thread in
+    /// Starts the thread that hears others, unless it runs.
+    func startFollowing() {
+        role.follower?.thread.withLock { thread in
             if thread == nil { thread = FollowThread(self) }
-            return thread != nil
         }
+    }
+
+    /// Whether others are heard from now on; starts the thread if it does not run. False when the
+    /// system gives none.
+    func hearsOthers() -> Bool {
+        startFollowing()
+        let thread = role.follower?.thread.withLock { $0 }
+        return thread?.hears ?? false
     }
 
     /// Brings the engine up to the newest durable commit that the writing process tells of.

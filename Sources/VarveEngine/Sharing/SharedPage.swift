@@ -73,7 +73,12 @@ final class SharedPage: Sendable {
             // Makes the file.
             try directory.lock(name, byte: LockByte.next, kind: .shared, wait: true).release()
         }
-        let file = try directory.openFile(name, mode: isReader ? .read : .readWrite)
+        let file =
+            if let opened = locks?.file {
+                opened
+            } else {
+                try directory.openFile(name, mode: isReader ? .read : .readWrite)
+            }
         do throws(IOError) {
             // Before the first byte is written: another name may be that of anybody's file.
             if !isReader { try file.checkOnlyName(name) }

@@ -127,7 +127,7 @@ extension Engine {
             if writer.withLock({ $0.hasTurn || !$0.isOpen }) { return }
             // Before the turn: whoever knocks later is heard. An opening has no need of it, and a
             // thread and a watch are much of what it would cost.
-            if !turn.isHeard, !turn.isSuspended { turn.isHeard = startFollowing() }
+            if !turn.isHeard, !turn.isSuspended { turn.isHeard = hearsOthers() }
             try turn.take(milliseconds: milliseconds ?? options.turnMilliseconds)
             let isDone = try writer.withLock { writer throws(EngineError) -> Bool in
                 if writer.hasTurn { return true }
@@ -140,10 +140,20 @@ extension Engine {
                     turn.release()
                     throw error
                 }
+                removeLeftoversOnce(&writer, turn)
                 return true
             }
             if isDone { return }
         }
+    }
+
+    /// Before the first write, and before a close: what the opening has left for later. What cannot
+    /// be removed is left to the next opening; another writer may be making a file now.
+    private func removeLeftoversOnce(_ writer: inout WriterState, _ turn: WriterTurn) {
+        guard writer.mayHaveLeftovers else { return }
+        writer.mayHaveLeftovers = false
+        if !turn.isLastWriter { return }
+        try? Self.removeLeftovers(storeName, in: directory)
     }
 
     /// The lock is held: what others did meanwhile becomes the state to go on from.
@@ -248,6 +258,7 @@ extension Engine {
             epoch: writer.epoch,
             isReadOnly: false,
             isNew: false,
+            leftovers: .stay,
             syncsName: true
         )
         let begun = try start.run { recovered in

@@ -34,7 +34,7 @@ final class TreeEditor {
     private var knownRoot: TreeRoot
     /// Nodes with the stamp: of this tree, and of all that the transaction changes.
     private(set) var changed = 0
-    private let allChanged: ChangedNodeCount
+    private let allChanged: TransactionNodes
     /// The way to the last leaf while nothing but appends happened; else empty. Every node on it
     /// carries the stamp.
     private var tail: ContiguousArray<Step> = []
@@ -54,7 +54,7 @@ final class TreeEditor {
         splitWeight: Int,
         innerWeight: Int? = nil,
         root: TreeRoot,
-        changed: ChangedNodeCount = ChangedNodeCount()
+        changed: TransactionNodes = TransactionNodes()
     ) {
         self.id = id
         self.stamp = stamp
@@ -470,6 +470,7 @@ final class TreeEditor {
     /// - Parameter address: the page of a node that is in the file.
     private func copy(_ node: TreeNode, at address: PageAddress?) -> TreeNode {
         countChanged(1)
+        if let address, node.isLeaf { allChanged.note(node, at: address.offset) }
         let slack = min(weightMax(node) / 8, 1024)
         let copy =
             node.isWorthEditing
@@ -485,10 +486,4 @@ final class TreeEditor {
         let rows = UInt64(bitPattern: Int64(count))
         root.rows &+= rows
     }
-}
-
-/// How many nodes one transaction has changed and holds in memory: more rather than less, since
-/// what goes again is not told.
-final class ChangedNodeCount {
-    var count = 0
 }

@@ -31,7 +31,7 @@ final class StateEditor {
     @safe @exclusivity(unchecked) var pending = PendingIndexes()
     /// Older ones, in files.
     @safe @exclusivity(unchecked) private var runs: [TreeID: [SortedRun]] = [:]
-    private let changedNodes = ChangedNodeCount()
+    let changedNodes = TransactionNodes()
     /// Whether something of this transaction is in the file, or in one of its own.
     private(set) var hasSpilled = false
     /// Budgets: waiting entries in bytes, nodes of imports and nodes of all kinds.
@@ -459,7 +459,7 @@ final class StateEditor {
     private func write(_ editors: [TreeEditor]) throws(EngineError) {
         guard let spill else { return }
         hasSpilled = true
-        try spill.write(editors, loader, commit: number)
+        try spill.write(editors, loader, commit: number, changedNodes)
     }
 
     /// Puts every index entry in place: the last thing before the commit takes the log.

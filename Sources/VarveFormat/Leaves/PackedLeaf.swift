@@ -55,6 +55,8 @@
     @usableFromInline let keySlope: Int
     /// What every row's count and tags take at least.
     let headLeast: Int
+    /// What they take in most rows, as far as one of them says.
+    private(set) var headGuess: Int
 
     /// Where a leaf says its set of tables is; nil: it has none.
     /// - Throws: when no frames can lie there, or the body is too short.
@@ -126,11 +128,13 @@
             bitPattern: Self.farOrNear(base, keys, bases, tupleStart)
         )
         unsafe headLeast = unsafe Self.headLeast(base, columnCount)
+        unsafe headGuess = headLeast
         try unsafe check(place, tableCount: symbols?.tableCount ?? 0)
         guard unsafe headLeast <= rowBytesMax else {
             throw unsafe Self.error(place, "largest row", "\(rowBytesMax)", "at least \(headLeast)")
         }
         try unsafe checkKeys(place)
+        unsafe headGuess = guessHead()
     }
 
     /// The object of a row, which must be below `count`.
@@ -191,6 +195,21 @@
         // Versions are in front of all other values of a row.
         return unsafe sparseCode(plan, heapStart(index, tuple)).map { base &+ $0 }
     }
+
+    /// Asks for the memory of a row that is read now. Its tuple says where its heap begins, so that
+    /// one would be waited for after the other; but the line says nearly as much.
+    @inline(__always)
+    public func foresee(_ index: Int) {
+        unsafe assert(index >= 0 && index < count)
+        let tuple = unsafe (tuples &+ index &* tupleBits) &>> 3
+        // Only asked for, and mostly inside the body.
+        unsafe ComingMemory.foresee(base + tuple, tupleBits &>> 3)
+        let start = unsafe heapBase &+ index &* heapSlope
+        unsafe ComingMemory.foreseeLines(base + start, Self.heapForeseen)
+    }
+
+    /// Bytes behind the line: how far a row of usual texts begins behind it, and its own.
+    private static let heapForeseen = 320
 
     // MARK: Places
 

@@ -158,7 +158,8 @@ extension RecordStore {
     /// Makes the store's schema that of a chain.
     func fit(_ chain: MigrationChain, _ control: MigrationControl) throws {
         try chain.checkOrder()
-        let stored = try record(engine.snapshot().schema)
+        // What another process makes of it meanwhile is seen by the transaction.
+        let stored = try record(engine.knownSnapshot().schema)
         if let stored {
             if try readsNewer(stored, chain.declared) { return }
             guard let planned = try chain.next(after: stored) else { return }

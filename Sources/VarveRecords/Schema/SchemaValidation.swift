@@ -98,14 +98,15 @@ extension EntityDescription {
                 problems.append("\(name).\(property) is declared twice")
             }
         }
-        let originals =
-            attributes.map { ($0.name, $0.originalNames) }
-            + relationships.map { ($0.name, $0.originalNames) }
-        for (property, before) in originals {
+        func checkOriginals(_ property: String, _ before: [String]) {
             for original in before where names.contains(original) {
                 let label = "\(name).\(property)"
                 problems.append(SchemaDescription.ambiguous(label, original, "property"))
             }
+        }
+        for attribute in attributes { checkOriginals(attribute.name, attribute.originalNames) }
+        for relationship in relationships {
+            checkOriginals(relationship.name, relationship.originalNames)
         }
         if names.count > RowCoding.columnsMax / 2 {
             problems.append("\(name) has \(names.count) properties, too many")
@@ -113,7 +114,8 @@ extension EntityDescription {
         for attribute in attributes where !attribute.type.accepts(attribute.defaultValue) {
             problems.append("the default of \(name).\(attribute.name) is no \(attribute.type)")
         }
-        for attribute in attributes {
+        // No value is a byte.
+        for attribute in attributes where attribute.defaultValue != .null {
             let size = RowCoding.encode([attribute.defaultValue]).count
             if size > SchemaRecord.defaultBytesMax {
                 problems.append("the default of \(name).\(attribute.name) is too large")
@@ -127,7 +129,8 @@ extension EntityDescription {
     }
 
     private func checkKey(_ properties: [String], _ problems: inout [String]) {
-        let label = "index \(name)(\(properties.joined(separator: ", ")))"
+        // Made for a problem only: an opening has none.
+        var label: String { "index \(name)(\(properties.joined(separator: ", ")))" }
         if properties.isEmpty { problems.append("\(label) has no properties") }
         if Set(properties).count != properties.count {
             problems.append("\(label) names a property twice")

@@ -12,7 +12,7 @@ import VarveTesting
 
 @Suite(.verified) struct SpaceTests {
     /// Frames of all pages, large values and small blobs of a state that is all in pages.
-    private static func counted(_ state: StoreState) throws -> UInt64 {
+    static func counted(_ state: StoreState) throws -> UInt64 {
         var bytes: UInt64 = 0
         func visit(_ node: TreeNode, _ tree: Tree) throws {
             if node.isLeaf {

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import VarveBase
 import VarveIO
+import VarveTesting
 
 @testable import VarveEngine
 
@@ -52,6 +53,49 @@ import VarveIO
         #expect(left.filter { $0.hasPrefix("notes.varve-new-0000") } == [])
         #expect(!left.contains("notes.varve-new-" + digits))
         for name in others { #expect(left.contains(name), "\(name)") }
+    }
+
+    /// Where other processes may be, an opening that finds a closed log does not list the folder.
+    @Test("A leftover beside a closed store goes before the first write, or with the close")
+    func aLeftoverIsNotWaitedFor() throws {
+        let store = try TemporaryStore("notes")
+        let directory = try PosixDirectory.open(path: store.folder.path)
+        let leftover = "notes" + Engine.newSuffix + String(repeating: "0", count: 16)
+        try open("notes", in: directory).close()
+        // With the close, though nothing was written.
+        try make(leftover, in: directory)
+        try open("notes", in: directory).close()
+        #expect(try !directory.exists(leftover))
+        // Before a write ends.
+        try make(leftover, in: directory)
+        var engine = try open("notes", in: directory)
+        _ = try engine.write { transaction in
+            #expect(try !directory.exists(leftover))
+            try transaction.replaceSchema([1], version: 1)
+        }
+        #expect(try !directory.exists(leftover))
+        // Behind a crash it is gone when the opening returns: what is mended may need its room.
+        let copy = try TemporaryStore("notes")
+        let name = store.url.lastPathComponent
+        try FileManager.default.copyItem(
+            at: store.url,
+            to: copy.folder.appending(path: name)
+        )
+        let other = try PosixDirectory.open(path: copy.folder.path)
+        try make(leftover, in: other)
+        let mended = try open("notes", in: other)
+        #expect(try !other.exists(leftover))
+        try mended.close()
+        // Another process's file that is being made stays.
+        let second = try open("notes", in: directory)
+        try make(leftover, in: directory)
+        _ = try second.write { try $0.replaceSchema([2], version: 1) }
+        try second.close()
+        #expect(try directory.exists(leftover))
+        try engine.close()
+        engine = try open("notes", in: directory)
+        try engine.close()
+        #expect(try !directory.exists(leftover))
     }
 
     /// On a file system that tells the two spellings apart they are two stores.

@@ -119,7 +119,7 @@ import VarveTesting
 
 extension CachedRow {
     /// The same row in memory of its own, which is in no cache.
-    fileprivate func copied() throws -> CachedRow {
+    func copied() throws -> CachedRow {
         try withRow { _, bytes throws(FormatError) in
             try CachedRow(entity: entity, id: id, version: version, checking: bytes)
         }

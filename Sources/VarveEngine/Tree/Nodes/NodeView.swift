@@ -325,6 +325,7 @@ internal import VarveFormat
         of packed: UnsafePointer<PackedLeaf>,
         _ body: (CommitNumber, UnsafeRawBufferPointer) throws(EngineError) -> R
     ) throws(EngineError) -> R? {
+        unsafe packed.pointee.foresee(index)
         let room = unsafe packed.pointee.rowBytesMax + PackedLeaf.padding
         let version = CommitNumber(unsafe packed.pointee.version(index))
         let result = unsafe withUnsafeTemporaryAllocation(byteCount: room, alignment: 8) { memory in

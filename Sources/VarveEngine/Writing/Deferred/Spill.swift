@@ -47,7 +47,8 @@ final class Spill {
     func write(
         _ editors: [TreeEditor],
         _ nodes: NodeCache,
-        commit: CommitNumber
+        commit: CommitNumber,
+        _ changed: TransactionNodes
     ) throws(EngineError) {
         guard var log = log else { return }
         // One owner of the buffer while it grows.
@@ -73,6 +74,7 @@ final class Spill {
             log.rollback(to: mark)
             throw error
         }
+        changed.note(pages.leaves)
         counters.spills.add(1, ordering: .relaxed)
     }
 
