@@ -94,14 +94,22 @@ extension ManagedObjectContext {
 
     /// A handle on a blob that a property of this context names.
     func blob(for reference: BlobReference) -> Blob {
-        pendingBlobs[reference] ?? Blob(reference: reference, source: blobSource)
+        unnamed(reference) ?? Blob(reference: reference, source: blobSource)
     }
 
-    /// Those of the blobs in `values` that no commit names yet.
+    /// A blob that the commit which the context reads may not name: not yet, or not any more.
+    private func unnamed(_ reference: BlobReference) -> Blob? {
+        if let pending = pendingBlobs[reference] { return pending }
+        guard let kept = keptValues.blob(reference) else { return nil }
+        let source = BlobSource(keeper: .pending(kept), container: container)
+        return Blob(reference: reference, source: source)
+    }
+
+    /// Those of the blobs in `values` that the commit may not name.
     func pendingBlobs(in values: [StoredValue]) -> [BlobReference: Blob] {
-        if pendingBlobs.isEmpty { return [:] }
+        if pendingBlobs.isEmpty, keptValues.isEmpty { return [:] }
         var found: [BlobReference: Blob] = [:]
-        for case .blob(let reference) in values { found[reference] = pendingBlobs[reference] }
+        for case .blob(let reference) in values { found[reference] = unnamed(reference) }
         return found
     }
 

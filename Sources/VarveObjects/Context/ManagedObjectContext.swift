@@ -69,7 +69,7 @@ public final class ManagedObjectContext: Observable {
     /// Where objects with edits stood in others' lists before others deleted them.
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Large values of rows that are gone, read before their commit was left.
-    var keptValues: [ObjectID: KeptValues] = [:]
+    var keptValues = KeptRows()
     /// The commit that a save leaves, while it settles.
     @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
     /// Grows whenever all edits end, given up or saved: an edit under way sees it.

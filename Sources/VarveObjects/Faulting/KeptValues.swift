@@ -19,6 +19,43 @@ struct KeptValues {
     let blobs: [PendingBlob]
 }
 
+/// What is kept of all rows that are gone.
+struct KeptRows {
+    private var rows: [ObjectID: KeptValues] = [:]
+    private var blobs: [BlobReference: PendingBlob] = [:]
+
+    var isEmpty: Bool { rows.isEmpty }
+
+    subscript(id: ObjectID) -> KeptValues? { rows[id] }
+
+    /// A blob of one of them. - Complexity: O(1).
+    func blob(_ reference: BlobReference) -> PendingBlob? {
+        blobs.isEmpty ? nil : blobs[reference]
+    }
+
+    mutating func keep(_ values: KeptValues, of id: ObjectID) {
+        if rows[id] != nil { forget(id) }
+        rows[id] = values
+        for blob in values.blobs { blobs[blob.reference] = blob }
+    }
+
+    mutating func forget(_ id: ObjectID) {
+        if let gone = rows.removeValue(forKey: id), !gone.blobs.isEmpty { findBlobs() }
+    }
+
+    /// - Complexity: O(rows).
+    mutating func forget(where isGone: (ObjectID) -> Bool) {
+        rows = rows.filter { !isGone($0.key) }
+        findBlobs()
+    }
+
+    /// Another row may have the same blob.
+    private mutating func findBlobs() {
+        blobs = [:]
+        for row in rows.values { for blob in row.blobs { blobs[blob.reference] = blob } }
+    }
+}
+
 extension ManagedObjectContext {
     /// Reads the large values of an object whose row is gone behind this commit.
     ///
@@ -45,7 +82,10 @@ extension ManagedObjectContext {
                 note(error, object)
             }
         }
-        keptValues[row.id] = KeptValues(version: row.version, values: values, blobs: blobs)
+        keptValues.keep(
+            KeptValues(version: row.version, values: values, blobs: blobs),
+            of: row.id
+        )
     }
 
     private func keptBlobs(
@@ -76,6 +116,6 @@ extension ManagedObjectContext {
     /// Lets go of what nobody can ask for any more.
     func forgetKeptValues() {
         if keptValues.isEmpty { return }
-        keptValues = keptValues.filter { registered($0.key) != nil }
+        keptValues.forget { registered($0) == nil }
     }
 }

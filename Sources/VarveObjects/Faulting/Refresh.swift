@@ -43,6 +43,7 @@ extension ManagedObjectContext {
         for object in livingObjects where object.storage.isSettled {
             turnIntoFault(object)
         }
+        forgetKeptValues()
         announceStates()
     }
 
@@ -125,7 +126,7 @@ extension ManagedObjectContext {
         let ended = dropAllEdits() + livingObjects
         forgetRecords()
         for object in ended { invalidate(object) }
-        keptValues = [:]
+        keptValues = KeptRows()
         branchState?.unplaced = []
         snapshot = branchState?.parent.snapshot?
             .held(for: PinOwner(.context, label: core.registry.label))

@@ -96,7 +96,9 @@ extension ManagedObjectContext {
             guard let object = registered(id), object.storage.state.contains(.gone) else {
                 continue
             }
-            keepLargeValues(of: object, leaving, keepsBlobs: false)
+            // What others deleted, an edit behind the save that gave ours up may bring back.
+            let isOurs = object.storage.state.contains(.ended)
+            keepLargeValues(of: object, leaving, keepsBlobs: !isOurs)
         }
     }
 

@@ -237,6 +237,8 @@ extension ManagedObjectContext {
         container.store.rowCache.pin(row)
         object.storage.row = row
         container.counters.realised.add(1, ordering: .relaxed)
+        // Neither its large values nor its blobs are found through a commit any more.
+        if let kept = branchState?.parent.keptValues[row.id] { keptValues.keep(kept, of: row.id) }
     }
 }
 

@@ -112,8 +112,7 @@ extension ManagedObjectContext {
                     // A deletion that is not saved is taken back, and not that of others.
                     let leaves = leavesOthersDeletions || plan.uncovers
                     decideReturning(item, &plan, isReturning, leaves)
-                } else if plan.journal != nil, isHidden(item.id) {
-                    // Out of sight, its edits are taken back all the same.
+                } else if takesEditsBack(item, plan, leavesOthersDeletions) {
                     decideChanges(item, &plan, overwrites, isReturning)
                 } else {
                     plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
@@ -136,6 +135,16 @@ extension ManagedObjectContext {
             if plan.isLaidByValues { leaveWhatBelongsTogether(delta, &plan) }
         }
         return plan
+    }
+
+    /// Out of sight, or deleted by others while a transaction threw: its edits go all the same.
+    private func takesEditsBack(
+        _ item: GraphDelta.Item,
+        _ plan: DeltaPlan,
+        _ leavesOthersDeletions: Bool
+    ) -> Bool {
+        plan.journal != nil && isHidden(item.id)
+            || leavesOthersDeletions && isDeletedByOthers(item)
     }
 
     func isDeletedByOthers(_ item: GraphDelta.Item) -> Bool {

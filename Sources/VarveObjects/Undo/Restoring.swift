@@ -173,7 +173,7 @@ extension ManagedObjectContext {
         object.storage.state = wasSaved ? [.inserted, .returned] : .inserted
         let edits = ObjectEdits(values: model.makeInsertValues())
         object.storage.edits = edits
-        keptValues[id] = nil
+        keptValues.forget(id)
         alsoDeleted[id] = nil
         failures[id] = nil
         for (slot, value) in step.slots where model.properties[slot].relationship == nil {
@@ -215,7 +215,7 @@ extension ManagedObjectContext {
         let object = object(step.item.id, step.item.model)
         // Something else that is deleted takes it along, and may give it back.
         let isHidden = isHidden(step.item.id)
-        if object.storage.isDeleted, !isHidden { return }
+        if object.storage.isDeleted, !isHidden, !isDeletedByOthers(step.item) { return }
         for (slot, value) in step.slots
         where withdrawals == start && step.item.isAttribute(slot) {
             keepBlob(value, delta, object, slot)

@@ -1,0 +1,181 @@
+// Objects that others deleted and somebody still holds: what they show, what an edit of them does.
+
+import Foundation
+import Testing
+import VarveObjects
+
+@Suite("Objects that others deleted", .verified) struct HeldGoneObjectTests {
+    private struct Stop: Error {}
+    private func bytes(_ count: Int) -> Data { Data(repeating: 7, count: count) }
+
+    @Test("An edit that a save gave up can be made again, with the blobs", arguments: [40, 5_000])
+    func givenUp(_ count: Int) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let picture = Picture(in: context)
+        picture.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
+        try context.save()
+        picture.caption = "first"
+        try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
+        try context.save(mergePolicy: .storeWinsByProperty)
+        try container.compactNow()
+        picture.caption = "again"
+        try context.save(mergePolicy: .overwrite)
+        let stored = try container.newContext().object(with: picture.id)
+        #expect(try stored.data?.readAll() == bytes(count))
+    }
+
+    @Test(
+        "An undo of the edit that brought a picture back brings its old blob",
+        arguments: [40, 5_000],
+        [false, true]
+    )
+    func undo(_ count: Int, _ drops: Bool) throws {
+        let container = try memory()
+        let context = container.newContext()
+        var picture: Picture? = Picture(in: context)
+        picture?.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
+        try context.save()
+        let id = try #require(picture?.id)
+        context.undoLimit = 5
+        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
+        context.advance()
+        picture?.data = try context.makeBlob(Data([1]), for: Picture.columns.data)
+        try context.save(mergePolicy: .overwrite)
+        if drops { picture = nil }
+        try saveElsewhere(container) { Tag(in: $0).name = "x" }
+        context.advance()
+        try container.compactNow()
+        #expect(try context.undo().isEmpty)
+        let shown = try context.object(with: id)
+        #expect(code { _ = try shown.data?.readAll() } == nil, "read")
+        #expect(code { try context.save() } == nil, "save")
+        let stored = try container.newContext().object(with: id)
+        #expect(stored.data?.length == count)
+        withExtendedLifetime(picture) {}
+        context.rollback()
+    }
+
+    @Test(
+        "The blob of a picture that others deleted is given to one that lives",
+        arguments: [40, 5_000]
+    )
+    func handle(_ count: Int) throws {
+        let container = try memory()
+        let context = container.newContext()
+        var gone: Picture? = Picture(in: context)
+        gone?.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
+        let living = Picture(in: context)
+        try context.save()
+        let id = try #require(gone?.id)
+        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
+        context.advance()
+        living.data = gone?.data
+        #expect(code { _ = try living.data?.readAll() } == nil, "read")
+        gone = nil
+        try saveElsewhere(container) { Tag(in: $0).name = "x" }
+        context.advance()
+        try container.compactNow()
+        #expect(code { try context.save() } == nil, "save")
+        withExtendedLifetime(gone) {}
+        context.rollback()
+    }
+
+    @Test(
+        "A picture that others deleted still shows its blob, also to a merge policy",
+        arguments: [40, 5_000]
+    )
+    func reads(_ count: Int) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let picture = Picture(in: context)
+        picture.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
+        try context.save()
+        try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
+        context.advance()
+        picture.caption = "edited"
+        #expect(code { _ = try picture.data?.readAll() } == nil, "by the app")
+        let codes = Shared<[StoreError.Code?]>([])
+        try context.save(
+            mergePolicy: .custom { conflict in
+                let base = conflict.base.snapshot(of: Picture.self)?.data
+                let mine = conflict.mine?.snapshot(of: Picture.self)?.data
+                for blob in [base, mine] {
+                    let found = code { _ = try blob?.readAll() }
+                    codes.withLock { $0.append(found) }
+                }
+                return .overwrite
+            }
+        )
+        let found = codes.withLock { $0 }
+        #expect(found == [nil, nil], "by a policy")
+    }
+
+    @Test(
+        "A transaction that throws leaves no edit of what others deleted",
+        arguments: [false, true]
+    )
+    func transaction(_ moves: Bool) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let item = Item(in: context)
+        item.title = "before"
+        try context.save()
+        try saveElsewhere(container) { try $0.delete($0.object(with: item.id)) }
+        if !moves { context.advance() }
+        #expect(throws: Stop.self) {
+            try context.transaction {
+                item.title = "in the transaction"
+                if moves { context.advance() }
+                throw Stop()
+            }
+        }
+        #expect(item.title == "before")
+        #expect(!context.hasChanges)
+        try context.save(mergePolicy: .overwrite)
+        #expect(try container.newContext().fetch(Item.all).map(\.title) == [])
+    }
+
+    @Test("A branch shows the large texts of what its parent knows to be gone")
+    func branch() throws {
+        let container = try memory()
+        let context = container.newContext()
+        let thing = Everything(in: context)
+        let text = String(repeating: "long", count: 20_000)
+        (thing.string, thing.required) = (text, "r")
+        try context.save()
+        try saveElsewhere(container) { try $0.delete($0.object(with: thing.id)) }
+        context.advance()
+        thing.int = 5
+        #expect(thing.string.utf8.count == text.utf8.count)
+        let branch = try context.branch()
+        let shown = try branch.object(with: thing.id)
+        #expect(shown.int == 5)
+        #expect(shown.string.utf8.count == text.utf8.count)
+        #expect(branch.readFailures.isEmpty)
+        context.rollback()
+    }
+
+    @Test("The file of a picture that nobody holds goes with a refresh")
+    func file() throws {
+        let folder = try TemporaryFolder()
+        let container = try folder.open()
+        let context = container.newContext()
+        var picture: Picture? = Picture(in: context)
+        picture?.data = try context.makeBlob(bytes(5_000), for: Picture.columns.data)
+        try context.save()
+        let id = try #require(picture?.id)
+        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
+        context.advance()
+        picture = nil
+        #expect(picture == nil)
+        context.refreshAllObjects()
+        try container.compactNow()
+        let files = folder.url.appending(path: "test.varve-blobs")
+        let count = FileManager.default.enumerator(at: files, includingPropertiesForKeys: nil)?
+            .allObjects.compactMap { $0 as? URL }.filter { !$0.hasDirectoryPath }.count
+        #expect(count == 0)
+        context.reset()
+        try container.closeNow()
+    }
+}
