@@ -173,8 +173,13 @@ extension Engine {
     /// system gives none.
     func hearsOthers() -> Bool {
         startFollowing()
-        let thread = role.follower?.thread.withLock { $0 }
-        return thread?.hears ?? false
+        guard let follower = role.follower, let thread = follower.thread.withLock({ $0 }) else {
+            return false
+        }
+        if thread.hears { return true }
+        // The system may give one another time.
+        follower.thread.withLock { if $0 === thread { $0 = nil } }
+        return false
     }
 
     /// Brings the engine up to the newest durable commit that the writing process tells of.

@@ -17,25 +17,25 @@ final class TransactionNodes {
     /// How many it holds in memory: more rather than less, since what goes again is not told.
     var count = 0
     /// By the place of a leaf: stored bytes of the packed leaf that it changes; 0: it changes none.
-    private var bases: [FileOffset: UInt64] = [:]
+    private var bases: [FileOffset: UInt32] = [:]
     private var writtenFrom = FileOffset(.max)
 
     /// A leaf that the file has at a place becomes one in memory.
     func note(_ leaf: TreeNode, at place: FileOffset) {
         if place >= writtenFrom { return }
-        bases[place] = leaf.basis?.address?.frameLength ?? 0
+        bases[place] = UInt32(clamping: leaf.basis?.address?.frameLength ?? 0)
     }
 
     /// The transaction wrote pages.
     func note(_ written: WrittenLeaves) {
         writtenFrom = min(writtenFrom, written.first)
-        for leaf in written.edited { bases[leaf.place] = leaf.basisBytes }
+        for leaf in written.edited { bases[leaf.place] = UInt32(clamping: leaf.basisBytes) }
     }
 
     /// Stored bytes of the packed leaf that the leaf at a place changes; 0: it changes none. Nil:
     /// that is not known.
     func basisBytes(_ place: FileOffset) -> UInt64? {
-        bases[place] ?? (place >= writtenFrom ? 0 : nil)
+        bases[place].map(UInt64.init) ?? (place >= writtenFrom ? 0 : nil)
     }
 }
 
