@@ -136,6 +136,36 @@ import VarveObjects
         #expect(try container.newContext().fetch(Item.all).map(\.title) == [])
     }
 
+    @Test("Nor does it leave a relationship of it", arguments: [false, true], [false, true])
+    func relationships(_ moves: Bool, _ writes: Bool) throws {
+        let container = try memory()
+        let context = container.newContext()
+        let item = Item(in: context)
+        let (old, new) = (Folder(in: context), Folder(in: context))
+        let tag = Tag(in: context)
+        item.folder = old
+        try context.save()
+        try saveElsewhere(container) { try $0.delete($0.object(with: item.id)) }
+        if !moves { context.advance() }
+        #expect(throws: Stop.self) {
+            try context.transaction {
+                item.folder = new
+                item.tags.append(tag)
+                item.number = 7
+                if moves { context.advance() }
+                if writes { tag.name = "more" }
+                throw Stop()
+            }
+        }
+        #expect(item.number == 0)
+        #expect(Array(new.items).isEmpty && Array(tag.items).isEmpty)
+        #expect(Array(old.items).isEmpty)
+        try context.save(mergePolicy: .overwrite)
+        let stored = container.newContext()
+        #expect(try stored.fetch(Item.all).isEmpty)
+        #expect(try stored.fetch(Tag.all).map(\.name) == [""])
+    }
+
     @Test("A branch shows the large texts of what its parent knows to be gone")
     func branch() throws {
         let container = try memory()

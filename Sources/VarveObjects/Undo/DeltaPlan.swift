@@ -112,8 +112,8 @@ extension ManagedObjectContext {
                     // A deletion that is not saved is taken back, and not that of others.
                     let leaves = leavesOthersDeletions || plan.uncovers
                     decideReturning(item, &plan, isReturning, leaves)
-                } else if takesEditsBack(item, plan, leavesOthersDeletions) {
-                    decideChanges(item, &plan, overwrites, isReturning)
+                } else if let edits = editsOfGone(item, plan, leavesOthersDeletions) {
+                    decideChanges(edits, &plan, overwrites, isReturning)
                 } else {
                     plan.conflicts.append(DeltaConflict(item: item, slot: nil, obstacle: .gone))
                 }
@@ -137,14 +137,17 @@ extension ManagedObjectContext {
         return plan
     }
 
-    /// Out of sight, or deleted by others while a transaction threw: its edits go all the same.
-    private func takesEditsBack(
+    /// Out of sight, edits are taken back all the same, and so is what a transaction that throws
+    /// set in an object that others deleted: its attributes. Of relationships nothing is left where
+    /// the journal says nothing of them: an object that is gone leads nowhere.
+    private func editsOfGone(
         _ item: GraphDelta.Item,
         _ plan: DeltaPlan,
         _ leavesOthersDeletions: Bool
-    ) -> Bool {
-        plan.journal != nil && isHidden(item.id)
-            || leavesOthersDeletions && isDeletedByOthers(item)
+    ) -> GraphDelta.Item? {
+        if plan.journal != nil, isHidden(item.id) { return item }
+        guard leavesOthersDeletions, isDeletedByOthers(item) else { return nil }
+        return item.with(item.values.filter { item.isAttribute($0.slot) }, [])
     }
 
     func isDeletedByOthers(_ item: GraphDelta.Item) -> Bool {
