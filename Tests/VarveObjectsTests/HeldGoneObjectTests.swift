@@ -8,6 +8,19 @@ import VarveObjects
     private struct Stop: Error {}
     private func bytes(_ count: Int) -> Data { Data(repeating: 7, count: count) }
 
+    /// A picture with a blob that the context holds, saved; others have deleted it since.
+    private func gonePicture(
+        _ count: Int,
+        in context: ManagedObjectContext,
+        of container: PersistentContainer
+    ) throws -> Picture {
+        let picture = Picture(in: context)
+        picture.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
+        try context.save()
+        try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
+        return picture
+    }
+
     @Test("An edit that a save gave up can be made again, with the blobs", arguments: [40, 5_000])
     func givenUp(_ count: Int) throws {
         let container = try memory()
@@ -33,12 +46,9 @@ import VarveObjects
     func undo(_ count: Int, _ drops: Bool) throws {
         let container = try memory()
         let context = container.newContext()
-        var picture: Picture? = Picture(in: context)
-        picture?.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
-        try context.save()
+        var picture: Picture? = try gonePicture(count, in: context, of: container)
         let id = try #require(picture?.id)
         context.undoLimit = 5
-        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
         context.advance()
         picture?.data = try context.makeBlob(Data([1]), for: Picture.columns.data)
         try context.save(mergePolicy: .overwrite)
@@ -63,12 +73,8 @@ import VarveObjects
     func handle(_ count: Int) throws {
         let container = try memory()
         let context = container.newContext()
-        var gone: Picture? = Picture(in: context)
-        gone?.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
         let living = Picture(in: context)
-        try context.save()
-        let id = try #require(gone?.id)
-        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
+        var gone: Picture? = try gonePicture(count, in: context, of: container)
         context.advance()
         living.data = gone?.data
         #expect(code { _ = try living.data?.readAll() } == nil, "read")
@@ -88,10 +94,7 @@ import VarveObjects
     func reads(_ count: Int) throws {
         let container = try memory()
         let context = container.newContext()
-        let picture = Picture(in: context)
-        picture.data = try context.makeBlob(bytes(count), for: Picture.columns.data)
-        try context.save()
-        try saveElsewhere(container) { try $0.delete($0.object(with: picture.id)) }
+        let picture = try gonePicture(count, in: context, of: container)
         context.advance()
         picture.caption = "edited"
         #expect(code { _ = try picture.data?.readAll() } == nil, "by the app")

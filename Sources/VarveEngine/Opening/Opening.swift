@@ -46,19 +46,13 @@ extension Engine {
         // 2. The writer's lock, so that nobody else mends or writes.
         let isReadOnly = if case .readOnly = mode { true } else { false }
         let early = earlyFile(fileName, in: directory, isReadOnly)
-        if early == nil, try !exists(fileName, in: directory) {
-            guard case .createIfMissing = mode else {
-                throw EngineError(
-                    .missing,
-                    "there is no store named \(fileName) in \(directory.name)"
-                )
-            }
-        }
+        if early == nil { _ = try isMissing(fileName, in: directory, mode) }
         let access = try Access(directory, name, isReadOnly: isReadOnly, options)
         do throws(EngineError) {
             // 3. A new store, when it is wanted.
             let known = try stillNamed(early, fileName, in: directory)
-            let isNew = if known == nil { try !exists(fileName, in: directory) } else { false }
+            let isNew =
+                if known == nil { try isMissing(fileName, in: directory, mode) } else { false }
             if isNew { try create(name, names, options) }
             // 4. The file and its header.
             let found =

@@ -91,11 +91,16 @@ extension Engine {
         return file
     }
 
-    static func exists(
+    /// Whether a store has to be made.
+    /// - Throws: `missing` where none is to be made.
+    static func isMissing(
         _ name: String,
-        in directory: any StoreDirectory
+        in directory: any StoreDirectory,
+        _ mode: StoreOpenMode
     ) throws(EngineError) -> Bool {
-        try io { () throws(IOError) in try directory.exists(name) }
+        if try io({ () throws(IOError) in try directory.exists(name) }) { return false }
+        if case .createIfMissing = mode { return true }
+        throw EngineError(.missing, "there is no store named \(name) in \(directory.name)")
     }
 
     /// The file that was opened before the lock was held, if it has the store's name still.

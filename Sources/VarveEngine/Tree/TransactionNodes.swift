@@ -5,9 +5,11 @@
 //   stays.
 // - Every leaf at or behind `writtenFrom` that its trees name was written by the transaction
 //   itself, and is noted if it changes a packed leaf.
+// - Leaves that nothing is noted of are looked at where they are.
 //
 // Why the notes: live bytes are counted at the end, when most leaves are not in memory any more. To
-// read the first bytes of each again was a fifth of a large update.
+// read the first bytes of each again was a fifth of a large update. A small transaction notes
+// nothing: no live bytes are counted at its end.
 
 internal import VarveBase
 internal import VarveFormat
@@ -19,9 +21,19 @@ final class TransactionNodes {
     /// By the place of a leaf: stored bytes of the packed leaf that it changes; 0: it changes none.
     private var bases: [FileOffset: UInt32] = [:]
     private var writtenFrom = FileOffset(.max)
+    /// Changed nodes from which on leaves are noted.
+    private let notedFrom: Int
+    private var isNoting = false
+
+    /// - Parameter notedFrom: changed nodes from which on the transaction may become a large one.
+    init(notedFrom: Int = .max) { self.notedFrom = notedFrom }
 
     /// A leaf that the file has at a place becomes one in memory.
     func note(_ leaf: TreeNode, at place: FileOffset) {
+        if !isNoting {
+            if count < notedFrom { return }
+            isNoting = true
+        }
         if place >= writtenFrom { return }
         bases[place] = UInt32(clamping: leaf.basis?.address?.frameLength ?? 0)
     }

@@ -31,7 +31,7 @@ final class StateEditor {
     @safe @exclusivity(unchecked) var pending = PendingIndexes()
     /// Older ones, in files.
     @safe @exclusivity(unchecked) private var runs: [TreeID: [SortedRun]] = [:]
-    let changedNodes = TransactionNodes()
+    let changedNodes: TransactionNodes
     /// Whether something of this transaction is in the file, or in one of its own.
     private(set) var hasSpilled = false
     /// Budgets: waiting entries in bytes, nodes of imports and nodes of all kinds.
@@ -73,12 +73,12 @@ final class StateEditor {
         splitWeight = options.nodeWeightMax
         innerWeight = options.innerSplitWeight
         // What a replay reads does not count.
-        let isReplay = spill == nil
-        readPlace = { place throws(EngineError) in
+        readPlace = { [isReplay = spill == nil] place throws(EngineError) in
             try isReplay ? generation.log.value(place) : generation.value(place)
         }
         pendingBytesMax = spill?.options.sortBytesMax ?? EngineOptions.replaySortBytesMax
         appendedNodesMax = (spill?.options.appendedBytesMax ?? .max) / splitWeight
+        changedNodes = TransactionNodes(notedFrom: appendedNodesMax / 4)
         changedNodesMax = (spill?.options.changedBytesMax ?? .max) / splitWeight
         self.base = base
         origin = base

@@ -1,5 +1,4 @@
-// FENCE: writes a packed row: tags into memory of their own, bodies where they most likely belong:
-// behind a head as long as that of another row of the leaf.
+// FENCE: writes a packed row: tags into memory of their own, bodies where they most likely belong.
 //
 // Invariants
 // - Bodies end at `limit` or before it, behind which there are 8 bytes that may be overwritten.
@@ -10,7 +9,7 @@
 @safe struct LeafRowWriter {
     private let target: UnsafeMutableRawPointer
     private let tags: UnsafeMutableRawPointer
-    private let headGuess: Int
+    private let headLeast: Int
     private let limit: Int
     private var tagBytes = 0
     private var columns = 0
@@ -20,14 +19,14 @@
     init(
         _ target: UnsafeMutableRawPointer,
         _ tags: UnsafeMutableRawPointer,
-        _ headGuess: Int,
+        _ headLeast: Int,
         _ limit: Int
     ) {
         unsafe self.target = target
         unsafe self.tags = tags
-        self.headGuess = headGuess
+        self.headLeast = headLeast
         self.limit = limit
-        end = headGuess
+        end = headLeast
     }
 
     /// Adds a tag of one byte.
@@ -194,39 +193,23 @@
             tagBytes &-= 1
             columns &-= 1
         }
-        let head = headBytes
-        let bodies = end &- headGuess
+        let countBytes = columns < 0x80 ? 1 : 2
+        let head = countBytes &+ tagBytes
+        let bodies = end &- headLeast
         guard head &+ bodies <= limit else { return nil }
-        if head != headGuess {
+        if head != headLeast {
             // Both lie in front of the limit.
-            unsafe (target + head).copyMemory(from: target + headGuess, byteCount: bodies)
+            unsafe (target + head).copyMemory(from: target + headLeast, byteCount: bodies)
         }
-        // The head has its room in front of the bodies.
         let count = UInt64(truncatingIfNeeded: columns)
-        if head <= Self.shortHead {
-            // A word of tags is there, and of the target, which ends 8 bytes behind the limit: what
-            // lies behind the head stays as it is.
-            let tags = unsafe tags.loadUnaligned(as: UInt64.self).littleEndian
-            let there = unsafe target.loadUnaligned(as: UInt64.self).littleEndian
-            let mask = UInt64.max << (8 &* head)
-            let word = (count | tags &<< 8) & ~mask | there & mask
-            unsafe target.storeBytes(of: word.littleEndian, as: UInt64.self)
-            return head &+ bodies
-        }
-        if head &- tagBytes == 1 {
+        // The head has its room in front of the bodies.
+        if countBytes == 1 {
             unsafe target.storeBytes(of: UInt8(truncatingIfNeeded: count), as: UInt8.self)
         } else {
             let bytes = UInt16(truncatingIfNeeded: count & 0x7F | 0x80 | (count &>> 7) &<< 8)
             unsafe target.storeBytes(of: bytes.littleEndian, as: UInt16.self)
         }
-        unsafe (target + (head &- tagBytes)).copyMemory(from: tags, byteCount: tagBytes)
+        unsafe (target + countBytes).copyMemory(from: tags, byteCount: tagBytes)
         return head &+ bodies
     }
-
-    /// Bytes of count and tags.
-    @inline(__always)
-    var headBytes: Int { (columns < 0x80 ? 1 : 2) &+ tagBytes }
-
-    /// A head that is no more than a word.
-    private static let shortHead = 8
 }

@@ -32,8 +32,7 @@ extension PackedLeaf {
         // Three bytes for each tag; the memory lives during the call.
         unsafe withUnsafeTemporaryAllocation(byteCount: Self.stackBytes, alignment: 8) { tags in
             guard let tags = tags.baseAddress else { return nil }
-            if let count = unsafe unpack(index, target, tags, headGuess) { return count }
-            return unsafe unpackShort(index, target, tags)
+            return unsafe unpack(index, LeafRowWriter(target, tags, headLeast, rowBytesMax))
         }
     }
 
@@ -43,44 +42,13 @@ extension PackedLeaf {
         // As above.
         return unsafe withUnsafeTemporaryAllocation(byteCount: bytes, alignment: 8) { tags in
             guard let tags = tags.baseAddress else { return nil }
-            return unsafe unpackShort(index, target, tags)
+            return unsafe unpack(index, LeafRowWriter(target, tags, headLeast, rowBytesMax))
         }
-    }
-
-    /// A row that does not fit behind the head that was guessed, and one of damaged bytes.
-    @inline(never)
-    private func unpackShort(
-        _ index: Int,
-        _ target: UnsafeMutableRawPointer,
-        _ tags: UnsafeMutableRawPointer
-    ) -> Int? {
-        unsafe unpack(index, target, tags, headLeast)
-    }
-
-    /// The head of a row in the middle: those of others are most likely as long.
-    func guessHead() -> Int {
-        let row = unsafe withUnsafeTemporaryAllocation(
-            byteCount: rowBytesMax + Self.padding,
-            alignment: 8
-        ) { memory in
-            guard let target = memory.baseAddress,
-                let length = unsafe unpackRow(count / 2, into: target)
-            else { return nil as Int? }
-            // So many bytes were written.
-            let row = unsafe UnsafeRawBufferPointer(start: target, count: length)
-            return unsafe try? RowLayout(row.bindMemory(to: UInt8.self).span).bodiesStart
-        }
-        return unsafe max(row ?? headLeast, headLeast)
     }
 
     @inline(__always)
-    private func unpack(
-        _ index: Int,
-        _ target: UnsafeMutableRawPointer,
-        _ tags: UnsafeMutableRawPointer,
-        _ head: Int
-    ) -> Int? {
-        var writer = unsafe LeafRowWriter(target, tags, head, rowBytesMax)
+    private func unpack(_ index: Int, _ empty: LeafRowWriter) -> Int? {
+        var writer = empty
         let tuple = unsafe tuples &+ index &* tupleBits
         var at = unsafe heapStart(index, tuple)
         unsafe at &+= versionBytes(tuple)

@@ -55,8 +55,6 @@
     @usableFromInline let keySlope: Int
     /// What every row's count and tags take at least.
     let headLeast: Int
-    /// What they take in most rows, as far as one of them says.
-    private(set) var headGuess: Int
 
     /// Where a leaf says its set of tables is; nil: it has none.
     /// - Throws: when no frames can lie there, or the body is too short.
@@ -128,13 +126,11 @@
             bitPattern: Self.farOrNear(base, keys, bases, tupleStart)
         )
         unsafe headLeast = unsafe Self.headLeast(base, columnCount)
-        unsafe headGuess = headLeast
         try unsafe check(place, tableCount: symbols?.tableCount ?? 0)
         guard unsafe headLeast <= rowBytesMax else {
             throw unsafe Self.error(place, "largest row", "\(rowBytesMax)", "at least \(headLeast)")
         }
         try unsafe checkKeys(place)
-        unsafe headGuess = guessHead()
     }
 
     /// The object of a row, which must be below `count`.

@@ -22,7 +22,8 @@ struct KeptValues {
 /// What is kept of all rows that are gone.
 struct KeptRows {
     private var rows: [ObjectID: KeptValues] = [:]
-    private var blobs: [BlobReference: PendingBlob] = [:]
+    /// The blobs of all of them, with the number of rows that have each.
+    private var blobs: [BlobReference: (blob: PendingBlob, rows: Int)] = [:]
 
     var isEmpty: Bool { rows.isEmpty }
 
@@ -30,29 +31,26 @@ struct KeptRows {
 
     /// A blob of one of them. - Complexity: O(1).
     func blob(_ reference: BlobReference) -> PendingBlob? {
-        blobs.isEmpty ? nil : blobs[reference]
+        blobs.isEmpty ? nil : blobs[reference]?.blob
     }
 
+    /// - Complexity: O(blobs of the row), as `forget`.
     mutating func keep(_ values: KeptValues, of id: ObjectID) {
-        if rows[id] != nil { forget(id) }
+        forget(id)
         rows[id] = values
-        for blob in values.blobs { blobs[blob.reference] = blob }
+        for blob in values.blobs { blobs[blob.reference, default: (blob, 0)].rows += 1 }
     }
 
     mutating func forget(_ id: ObjectID) {
-        if let gone = rows.removeValue(forKey: id), !gone.blobs.isEmpty { findBlobs() }
+        for blob in rows.removeValue(forKey: id)?.blobs ?? [] {
+            guard let known = blobs[blob.reference] else { continue }
+            blobs[blob.reference] = known.rows > 1 ? (known.blob, known.rows - 1) : nil
+        }
     }
 
     /// - Complexity: O(rows).
     mutating func forget(where isGone: (ObjectID) -> Bool) {
-        rows = rows.filter { !isGone($0.key) }
-        findBlobs()
-    }
-
-    /// Another row may have the same blob.
-    private mutating func findBlobs() {
-        blobs = [:]
-        for row in rows.values { for blob in row.blobs { blobs[blob.reference] = blob } }
+        for id in rows.keys.filter(isGone) { forget(id) }
     }
 }
 

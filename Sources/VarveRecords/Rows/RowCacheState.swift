@@ -7,8 +7,6 @@
 // - Versions of one object form a chain, newest first, with disjoint intervals.
 // - A row that is here is either pinned or in the list of use; the list runs from warm to cold.
 //   All links of both kinds stand in the rows themselves (`RowLink`).
-// - Rows in `used` were found last, in the order of use, and are here: `settleUses` brings them to
-//   the warm end before anything else is done with the list, so that the order is always exact.
 // - Rows without pins weigh at most `budget` after every operation.
 
 import Synchronization
@@ -27,8 +25,6 @@ struct RowCacheState: ~Copyable, Sendable {
     private var heads = HeadTable()
     private var warmest = RowLink.none
     private var coldest = RowLink.none
-    /// Rows that were found, and are not at the warm end yet.
-    private var used = ContiguousArray<RowLink>()
     private var published: UInt64
     /// Changes after this commit are all in `recent`.
     private var knownSince: UInt64
@@ -42,7 +38,6 @@ struct RowCacheState: ~Copyable, Sendable {
         self.budget = budget
         self.published = published.rawValue
         self.knownSince = published.rawValue
-        used.reserveCapacity(Self.usedMax)
     }
 
     deinit {
@@ -60,36 +55,13 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// The row of an object at a commit, or none. It becomes the warmest, or gets a pin.
     mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> RowLink {
-        let newest = heads[id]
-        if newest.isNone { return newest }
-        // Its bytes lie behind what is looked at here, and are read next.
-        newest.foreseeRow()
-        let row = version(newest, at: commit)
-        if row.isNone { return row }
-        if pin {
-            settleUses()
-            addPin(row)
-        } else if row != warmest, row.pins == 0 {
-            if used.count == Self.usedMax { settleUses() }
-            row.foreseeNeighbours()
-            used.append(row)
-        }
+        let row = row(of: id, at: commit)
+        if !row.isNone { use(row, pin: pin) }
         return row
     }
 
     private mutating func use(_ row: RowLink, pin: Bool) {
         if pin { addPin(row) } else { warm(row) }
-    }
-
-    private static let usedMax = 32
-
-    /// Brings the rows that were found to the warm end. To take one out of its place changes both
-    /// its neighbours, anywhere in memory; a lock that is given back waits for that. So some are
-    /// taken out together, when their neighbours, which were asked for, have come.
-    private mutating func settleUses() {
-        if used.isEmpty { return }
-        for index in used.indices { warm(used[index]) }
-        used.removeAll(keepingCapacity: true)
     }
 
     /// `find` for many objects, some dozens at a time: each of them waits for the memory of the
@@ -102,7 +74,6 @@ struct RowCacheState: ~Copyable, Sendable {
         into rows: RowListStorage
     ) -> [Int] {
         if statistics.rows == 0 { return Array(ids.indices) }
-        settleUses()
         var missing: [Int] = []
         var found: ContiguousArray<RowLink> = []
         found.reserveCapacity(Self.findAtOnce)
@@ -153,7 +124,6 @@ struct RowCacheState: ~Copyable, Sendable {
     mutating func warm(_ id: ObjectID, at commit: UInt64) -> Int? {
         let row = row(of: id, at: commit)
         if row.isNone { return nil }
-        settleUses()
         warm(row)
         return row.pins > 0 ? 0 : row.cost
     }
@@ -169,7 +139,6 @@ struct RowCacheState: ~Copyable, Sendable {
     ///
     /// - Parameter row: kept by the caller, and in no cache.
     mutating func insert(_ row: RowLink, readAt commit: UInt64, pin: Bool) -> RowLink {
-        settleUses()
         let (id, from, cost) = (row.id, row.version, row.cost)
         let until = end(of: id, readAt: commit)
         var newer = RowLink.none
@@ -215,7 +184,6 @@ struct RowCacheState: ~Copyable, Sendable {
     /// Closes the intervals of the rows that a commit changes. Called before the commit can be
     /// seen.
     mutating func publish(_ commit: UInt64, changed: [ObjectIDSet]) {
-        settleUses()
         published = max(published, commit)
         let count = changed.reduce(0) { $0 + $1.count }
         if count + recent.count > Self.recentMax {
@@ -253,7 +221,6 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// Forgets everything: the meaning of the rows' columns changed with the schema.
     mutating func publishSchemaChange(_ commit: UInt64) {
-        settleUses()
         published = max(published, commit)
         recent.removeAll()
         knownSince = commit
@@ -270,7 +237,6 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// Pins a row; puts it back when it was evicted meanwhile.
     mutating func pin(_ row: RowLink) {
-        settleUses()
         let here = located(row)
         if here.isNone {
             _ = insert(row, readAt: row.version, pin: true)
@@ -283,7 +249,6 @@ struct RowCacheState: ~Copyable, Sendable {
     ///
     /// - Parameter row: kept by the caller.
     mutating func unpin(_ row: RowLink) {
-        settleUses()
         let row = located(row)
         guard !row.isNone, row.pins > 0 else { return }
         row.pins -= 1
@@ -312,7 +277,6 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// Evicts the coldest rows until those without pins fit the budget.
     mutating func evict() {
-        settleUses()
         while statistics.bytes - statistics.pinnedBytes > budget, !coldest.isNone {
             remove(coldest)
             statistics.evictions += 1
@@ -397,17 +361,12 @@ struct RowCacheState: ~Copyable, Sendable {
         let changes = statistics.rows + statistics.evictions + commits
         if changes - checked < max(heads.capacity, statistics.rows) { return }
         checked = changes
-        settleUses()
         check()
     }
 
     /// Traps where the tables are not what their invariants say.
     /// - Complexity: O(rows).
     func check() {
-        precondition(
-            used.allSatisfy { $0.pins == 0 },
-            "rows that were found are in the list of use"
-        )
         var found = RowCacheStatistics()
         var objects = 0
         for entry in 0..<heads.capacity {

@@ -127,31 +127,6 @@ import VarveFormat
         }
     }
 
-    /// Asks for the memory of the whole row, as a small one is long.
-    @inline(__always)
-    func foreseeRow() {
-        if let start = unsafe UnsafeRawPointer(bitPattern: bits) {
-            unsafe ComingMemory.foresee(start, 256)
-        }
-    }
-
-    /// Asks for the links of the row's neighbours in the list of use.
-    @inline(__always)
-    func foreseeNeighbours() {
-        warmer.foreseeLinks()
-        colder.foreseeLinks()
-    }
-
-    @inline(__always)
-    private func foreseeLinks() {
-        if let start = unsafe UnsafeRawPointer(bitPattern: bits) {
-            unsafe ComingMemory.foresee(start, Self.linksEnd)
-        }
-    }
-
-    /// An object's own two words, and the head up to the links of the list of use.
-    private static let linksEnd = 16 + 48
-
     /// An object's own two words, and the head up to the object's ID.
     static let foreseenBytes = 16 + 56
 
