@@ -169,6 +169,43 @@ import VarveObjects
         #expect(try stored.fetch(Tag.all).map(\.name) == [""])
     }
 
+    /// Of an object that is gone no value tells of such an edit.
+    @Test(
+        "Nor is a relationship left that is all that was edited",
+        arguments: RelationshipEdit.allCases,
+        [false, true]
+    )
+    fileprivate func relationshipAlone(_ edit: RelationshipEdit, _ moves: Bool) throws {
+        for policy in [MergePolicy.error, .overwrite, .objectWinsByProperty] {
+            let container = try memory()
+            let context = container.newContext()
+            let item = Item(in: context)
+            let (old, new) = (Folder(in: context), Folder(in: context))
+            let (worn, other) = (Tag(in: context), Tag(in: context))
+            item.folder = old
+            item.tags.append(worn)
+            try context.save()
+            try saveElsewhere(container) { try $0.delete($0.object(with: item.id)) }
+            if !moves { context.advance() }
+            #expect(throws: Stop.self) {
+                try context.transaction {
+                    switch edit {
+                    case .move: item.folder = new
+                    case .clear: item.folder = nil
+                    case .add: item.tags.append(other)
+                    case .remove: item.tags.remove(worn)
+                    }
+                    if moves { context.advance() }
+                    throw Stop()
+                }
+            }
+            #expect(!context.hasChanges)
+            #expect(code { try context.save(mergePolicy: policy) } == nil)
+            #expect(try container.newContext().fetch(Item.all).isEmpty)
+            context.rollback()
+        }
+    }
+
     @Test("A branch shows the large texts of what its parent knows to be gone")
     func branch() throws {
         let container = try memory()
@@ -204,11 +241,38 @@ import VarveObjects
         #expect(picture == nil)
         context.refreshAllObjects()
         try container.compactNow()
-        let files = folder.url.appending(path: "test.varve-blobs")
-        let count = FileManager.default.enumerator(at: files, includingPropertiesForKeys: nil)?
-            .allObjects.compactMap { $0 as? URL }.filter { !$0.hasDirectoryPath }.count
-        #expect(count == 0)
+        #expect(blobFiles(folder) == 0)
         context.reset()
         try container.closeNow()
     }
+
+    @Test("What was kept of a picture goes when an edit brings it back", arguments: [40, 5_000])
+    func back(_ count: Int) throws {
+        let folder = try TemporaryFolder()
+        let container = try folder.open()
+        let context = container.newContext()
+        let picture = try gonePicture(count, in: context, of: container)
+        context.advance()
+        let again = Data(repeating: 2, count: count)
+        picture.data = try context.makeBlob(again, for: Picture.columns.data)
+        try context.save(mergePolicy: .overwrite)
+        try saveElsewhere(container) { Tag(in: $0).name = "x" }
+        context.refreshAllObjects()
+        try container.compactNow()
+        #expect(try picture.data?.readAll() == again)
+        #expect(blobFiles(folder) == (count > 1_000 ? 1 : 0))
+        context.reset()
+        try container.closeNow()
+    }
+
+    private func blobFiles(_ folder: TemporaryFolder) -> Int {
+        let files = folder.url.appending(path: "test.varve-blobs")
+        return FileManager.default.enumerator(at: files, includingPropertiesForKeys: nil)?
+            .allObjects.compactMap { $0 as? URL }.filter { !$0.hasDirectoryPath }.count ?? 0
+    }
+}
+
+/// What a transaction does to an object that others deleted.
+private enum RelationshipEdit: CaseIterable {
+    case move, clear, add, remove
 }

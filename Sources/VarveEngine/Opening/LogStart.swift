@@ -58,13 +58,14 @@ struct LogStart {
     func run(highWater: (RecoveredLog) -> UInt64) throws(EngineError) -> Begun {
         // 1. The newest commit, and what proves it.
         var recovered = try read()
-        // A crash may have left one, and what follows needs room on the disk.
-        if leftovers == .goAtOnce || leftovers == .waitForWriting && !recovered.isClosed {
-            try Engine.removeLeftovers(store, in: names.directory)
-        }
+        // What follows a crash needs room on the disk, most of all a copy; and openings that are
+        // killed while they copy would leave one each.
+        let copies = !isReadOnly && !isNew && !recovered.provesName
+        let waits = leftovers == .waitForWriting && recovered.isClosed && !copies
+        if leftovers != .stay, !waits { try Engine.removeLeftovers(store, in: names.directory) }
         // 2. A file whose name nothing proves is written once more.
         var replay = replay
-        if !isReadOnly, !isNew, !recovered.provesName {
+        if copies {
             let file = NewFile(
                 replay: replay,
                 names: names,

@@ -114,6 +114,6 @@ extension ManagedObjectContext {
     /// Lets go of what nobody can ask for any more.
     func forgetKeptValues() {
         if keptValues.isEmpty { return }
-        keptValues.forget { registered($0) == nil }
+        keptValues.forget { registered($0)?.storage.state.contains(.gone) != true }
     }
 }

@@ -51,6 +51,9 @@ final class EditRecorder {
     private var journal: Journal?
     /// Stretches that ended with a move of the context.
     private(set) var stretches: [GraphDelta] = []
+    /// Whether a stretch counts of which nothing but the journal tells: edits of relationships of
+    /// what others deleted show nowhere.
+    var keepsJournals = false
     /// Edits are not taken down: they are those of an undo.
     var isPaused = false
 
@@ -230,7 +233,7 @@ final class EditRecorder {
         }
         delta.commit = context.commit
         (entries, order, blobs, journal) = ([:], [], [:], nil)
-        if !delta.isEmpty { stretches.append(delta) }
+        if !delta.isEmpty || keepsJournals && delta.journals != nil { stretches.append(delta) }
     }
 
     /// A stretch takes in what its deletions did when they were saved.

@@ -21,6 +21,7 @@ extension ManagedObjectContext {
         let start = withdrawals
         let isTakenOut = takeOutEditUnderWay()
         let recorder = EditRecorder()
+        recorder.keepsJournals = true
         recorders.append(recorder)
         openTransactions += 1
         let refused = refusals

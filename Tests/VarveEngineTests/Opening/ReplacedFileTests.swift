@@ -1,4 +1,4 @@
-// A store whose file changes its name while another process opens it.
+// Files whose names change while a process opens them, or ends.
 
 import Foundation
 import Synchronization
@@ -10,29 +10,60 @@ import VarveIO
 @testable import VarveEngine
 
 /// A folder in which something happens when the lock file is opened first: that is behind the early
-/// opening of the store's file.
+/// opening of the store's file. Its syncs can fail, and its process can end in a renaming.
 private final class BusyFolder: StoreDirectory {
     private let base: PosixDirectory
     private let happens: Mutex<(@Sendable () throws -> Void)?>
+    let failsSyncs = Mutex(false)
+    /// The process ends before a file gets its name.
+    private let endsInRenaming: Bool
+    private let hasEnded = Mutex(false)
 
-    init(_ path: String, happens: @escaping @Sendable () throws -> Void) throws {
+    init(
+        _ path: String,
+        endsInRenaming: Bool = false,
+        happens: @escaping @Sendable () throws -> Void = {}
+    ) throws {
         base = try PosixDirectory.open(path: path)
+        self.endsInRenaming = endsInRenaming
         self.happens = Mutex(happens)
     }
+
+    private func check() throws(IOError) {
+        if hasEnded.withLock({ $0 }) { throw Self.ended }
+    }
+
+    private static let ended = IOError(
+        kind: .other,
+        code: 5,
+        operation: "call",
+        name: "folder",
+        reason: "the process has ended"
+    )
 
     var name: String { base.name }
     var isSharedBetweenProcesses: Bool { true }
     func openFile(_ name: String, mode: OpenMode) throws(IOError) -> any StoreFile {
-        try base.openFile(name, mode: mode)
+        try check()
+        return try base.openFile(name, mode: mode)
     }
     func exists(_ name: String) throws(IOError) -> Bool { try base.exists(name) }
     func rename(_ from: String, to: String, replacing: Bool) throws(IOError) {
+        if endsInRenaming { hasEnded.withLock { $0 = true } }
+        try check()
         try base.rename(from, to: to, replacing: replacing)
     }
-    func remove(_ name: String) throws(IOError) { try base.remove(name) }
+    func remove(_ name: String) throws(IOError) {
+        try check()
+        try base.remove(name)
+    }
     func removeDirectory(_ name: String) throws(IOError) { try base.removeDirectory(name) }
     func list() throws(IOError) -> [String] { try base.list() }
-    func sync() throws(IOError) { try base.sync() }
+    func sync() throws(IOError) {
+        try check()
+        if failsSyncs.withLock({ $0 }) { throw Self.ended }
+        try base.sync()
+    }
     func directory(_ name: String, create: Bool) throws(IOError) -> any StoreDirectory {
         try base.directory(name, create: create)
     }
@@ -119,5 +150,26 @@ private final class BusyFolder: StoreDirectory {
             #expect(error.code == .missing)
         }
         #expect(!FileManager.default.fileExists(atPath: path + "/test.varve"))
+    }
+
+    /// A compaction whose sync of the folder failed leaves a file whose name nothing proves.
+    @Test("Openings that end while they write the store once more leave one file, not one each")
+    func copies() throws {
+        let folder = try WritersFolder()
+        let first = try BusyFolder(folder.path)
+        let engine = try Engine.openTest(first) { $0.compactsAutomatically = false }
+        _ = try engine.write { try $0.insert(TestDelegate.entity, Self.id, row: row(1, "old")) }
+        first.failsSyncs.withLock { $0 = true }
+        #expect(throws: EngineError.self) { try engine.compact() }
+        try? engine.close()
+        for _ in 0..<3 {
+            let dying = try BusyFolder(folder.path, endsInRenaming: true)
+            #expect(throws: EngineError.self) { try Engine.openTest(dying) }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names.filter { Engine.isTemporary($0, of: "test") }.count == 1)
+        }
+        let last = try folder.open(.existing)
+        #expect(try last.contents().count == 1)
+        try last.close()
     }
 }
