@@ -113,7 +113,7 @@ final class PosixLockBytes: LockBytes {
         }
     }
 
-    var file: (any StoreFile)? { PosixFile(descriptor, name: name) }
+    var file: (any StoreFile)? { PosixFile(descriptor, name: name, identity) }
 
     func tryLock(_ byte: UInt64, _ kind: LockKind) throws(IOError) -> Bool {
         do throws(IOError) {

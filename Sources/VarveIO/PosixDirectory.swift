@@ -66,13 +66,13 @@ public final class PosixDirectory: StoreDirectory {
             try SystemCalls.open(directory, name, mode)
         }
         let file = Descriptor(opened, name)
-        try file.use { number throws(IOError) in
-            _ = try SystemCalls.regularIdentity(number, name)
+        return try file.use { number throws(IOError) in
+            let identity = try SystemCalls.regularIdentity(number, name)
             if mode == .createExclusive {
                 try SystemCalls.give(rights, rights.mode, number, name)
             }
+            return PosixFile(file, name: name, identity)
         }
-        return PosixFile(file, name: name)
     }
 
     /// Whether anything has this name.

@@ -67,14 +67,14 @@ public final class PosixFile: StoreFile {
     /// The name it was opened under.
     public let name: String
     private let descriptor: Descriptor
-    /// Device and number of the file, once they were asked for: they never change while it is open.
-    /// No file has the number 0.
-    private let device = Atomic<UInt64>(0)
-    private let inode = Atomic<UInt64>(0)
+    /// Device and number never change while it is open.
+    private let opened: FileIdentity
 
-    init(_ descriptor: Descriptor, name: String) {
+    /// - Parameter opened: what the system said of it when it was opened.
+    init(_ descriptor: Descriptor, name: String, _ opened: FileIdentity) {
         self.descriptor = descriptor
         self.name = name
+        self.opened = opened
     }
 
     /// Reads `count` bytes, fewer only where the file ends.
@@ -117,15 +117,11 @@ public final class PosixFile: StoreFile {
 
     /// Whether it is the file that somebody found under a name.
     public func isSameFile(as found: FileIdentity) throws(IOError) -> Bool {
-        let known = inode.load(ordering: .acquiring)
-        if known != 0 {
-            return known == found.inode && device.load(ordering: .relaxed) == found.device
-        }
-        let own = try identity()
-        device.store(own.device, ordering: .relaxed)
-        inode.store(own.inode, ordering: .releasing)
-        return own.isSameFile(as: found)
+        found.isSameFile(as: opened)
     }
+
+    /// Its bytes when it was opened: a hint, which costs nothing.
+    public var sizeWhenOpened: UInt64? { opened.size }
 
     /// What its file system has left for the user of this process.
     public func freeBytes() -> UInt64? {

@@ -73,11 +73,15 @@ public protocol StoreFile: ReadOnlyFile {
     /// Bytes that the file may still grow by, at most; nil where nobody knows. A quota, or another
     /// process, may leave less.
     func freeBytes() -> UInt64?
+    /// Bytes when it was opened, a hint that costs nothing; nil where that is not known.
+    var sizeWhenOpened: UInt64? { get }
 }
 
 extension StoreFile {
     /// Nobody knows.
     public func freeBytes() -> UInt64? { nil }
+    /// Not known.
+    public var sizeWhenOpened: UInt64? { nil }
     /// Refuses a file that has another name, too: what is written to it would be written there.
     public func checkOnlyName(_ name: String) throws(IOError) {
         let links = try identity().links

@@ -290,6 +290,11 @@ public final class RecordStore: Sendable {
         }
     }
 
+    /// The same without looking for other processes' commits: what an opening has found or made.
+    package var openedSchema: RecordSchema {
+        get throws(RecordError) { try schema(engine.knownSnapshot().schema) }
+    }
+
     /// The schema that stored bytes say; decoded once per revision.
     func schema(_ bytes: [UInt8]) throws(RecordError) -> RecordSchema {
         let known = schemas.withLock { known in

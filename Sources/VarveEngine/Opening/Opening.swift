@@ -242,7 +242,7 @@ extension Engine {
     ) throws(EngineError) -> Found {
         // From here on nobody may take the page for the truth.
         if !access.role.isReadOnly {
-            try io { () throws(IOError) in try access.role.page?.spoil() }
+            try io { () throws(IOError) in try access.role.page?.spoil(access.told) }
         }
         var highWater: UInt64 = 0
         let header = replay.generation.header

@@ -83,7 +83,7 @@ extension Engine {
         guard directory.isSharedBetweenProcesses,
             let file = try? directory.openFile(name, mode: isReadOnly ? .read : .readWrite)
         else { return nil }
-        if let size = try? file.size() {
+        if let size = file.sizeWhenOpened {
             file.adviseWillNeed(at: FileOffset(0), count: firstBytes)
             let end = size - min(size, UInt64(lastBytes))
             file.adviseWillNeed(at: FileOffset(end), count: lastBytes)

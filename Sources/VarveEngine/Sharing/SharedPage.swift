@@ -165,8 +165,10 @@ final class SharedPage: Sendable {
     }
 
     /// Takes back that the page is complete: the next process reads the log.
-    func spoil() throws(IOError) {
-        guard var told = read(), told.isComplete else { return }
+    ///
+    /// - Parameter known: what was read of it in this turn, if anything was.
+    func spoil(_ known: SharedState? = nil) throws(IOError) {
+        guard var told = known ?? read(), told.isComplete else { return }
         told.isComplete = false
         told.sequence &+= 1
         try file.write(told.encoded(), at: FileOffset(0))

@@ -173,7 +173,7 @@ public final class PersistentContainer: Sendable {
         do {
             let container = try PersistentContainer(
                 store: store,
-                schema: try SchemaModel(types, record: store.schema),
+                schema: try SchemaModel(types, record: store.openedSchema),
                 place: place,
                 options: options
             )
@@ -203,8 +203,12 @@ public final class PersistentContainer: Sendable {
     }
 
     static func location(of url: URL) throws(StoreError) -> StoreLocation {
-        let name = url.lastPathComponent
-        guard url.isFileURL, !name.isEmpty, name != "/" else {
+        // A URL takes much longer to be taken apart than the text that it gives.
+        let path = url.path.utf8
+        let slash = UInt8(ascii: "/")
+        let start = path.lastIndex(of: slash).map(path.index(after:)) ?? path.startIndex
+        let name = path[start...]
+        guard url.isFileURL, !name.isEmpty else {
             throw StoreError(
                 .invalidRequest,
                 "the store's URL must name a file",
@@ -212,7 +216,11 @@ public final class PersistentContainer: Sendable {
                 suggestion: "Give the path of a file, such as URL(filePath: \"notes.varve\")."
             )
         }
-        return .file(directory: url.deletingLastPathComponent().path, name: name)
+        var folder = path[..<start]
+        // The root keeps its slash.
+        while folder.count > 1, folder.last == slash { folder.removeLast() }
+        let directory = folder.isEmpty ? "." : String(Substring(folder))
+        return .file(directory: directory, name: String(Substring(name)))
     }
 
     /// Writes a checkpoint and gives up the file and its lock.

@@ -89,10 +89,17 @@ public final class RecordEntity: Sendable {
     let hasUniqueIndex: Bool
     /// What the keys of its indexes are made of.
     let keyPlan: KeyPlan
-    private let attributesByName: [String: RecordAttribute]
-    private let relationshipsByName: [String: RecordRelationship]
+    private let properties: [String: Property]
     private let columns: [RecordColumn?]
-    private let paths: [String: CompiledPath]
+
+    /// What a name stands for: places among attributes and relationships. A forged schema may have
+    /// one twice, for an attribute and for a relationship as well.
+    private struct Property {
+        var attribute: Int?
+        var relationship: Int?
+        /// The path to the whole value of an attribute or of a to-one relationship.
+        var path: CompiledPath?
+    }
 
     init(
         id: EntityID,
@@ -112,37 +119,33 @@ public final class RecordEntity: Sendable {
         self.attributes = attributes
         self.relationships = relationships
         self.indexes = indexes
-        attributesByName = Dictionary(
-            attributes.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
-        relationshipsByName = Dictionary(
-            relationships.map { ($0.name, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
         var columns = [RecordColumn?](repeating: nil, count: columnCount)
-        var paths: [String: CompiledPath] = [:]
         var checks = [ColumnCheck](repeating: .nothing, count: columnCount)
-        for attribute in attributes {
+        var properties: [String: Property] = [:]
+        properties.reserveCapacity(attributes.count + relationships.count)
+        for (place, attribute) in attributes.enumerated() {
             columns[Int(attribute.column.rawValue)] = .attribute(attribute)
             checks[Int(attribute.column.rawValue)] = ColumnCheck(attribute)
+            let kind = CompiledPath.Kind.attribute(attribute.type)
+            let path = CompiledPath(own: attribute.column, kind, name: attribute.name)
+            // Of two the first.
+            if properties[attribute.name] != nil { continue }
+            properties[attribute.name] = Property(attribute: place, path: path)
         }
-        for relationship in relationships {
+        for (place, relationship) in relationships.enumerated() {
+            var path: CompiledPath?
             if case .column(let column, _) = relationship.storage {
                 columns[Int(column.rawValue)] = .relationship(relationship)
                 checks[Int(column.rawValue)] = .reference
+                path = CompiledPath(own: column, .reference, name: relationship.name)
             }
+            var property = properties[relationship.name] ?? Property()
+            if property.relationship != nil { continue }
+            property.relationship = place
+            if property.path == nil { property.path = path }
+            properties[relationship.name] = property
         }
-        // As names are looked up: a forged schema may have one twice.
-        for (name, relationship) in relationshipsByName {
-            guard case .column(let column, _) = relationship.storage else { continue }
-            paths[name] = CompiledPath(own: column, .reference, name: name)
-        }
-        for (name, attribute) in attributesByName {
-            let kind = CompiledPath.Kind.attribute(attribute.type)
-            paths[name] = CompiledPath(own: attribute.column, kind, name: name)
-        }
-        self.paths = paths
+        self.properties = properties
         self.columns = columns
         self.checks = checks
         defaults = attributes.map { (Int($0.column.rawValue), $0.defaultValue) }
@@ -165,15 +168,17 @@ public final class RecordEntity: Sendable {
     }
 
     /// The attribute of that name.
-    public func attribute(named name: String) -> RecordAttribute? { attributesByName[name] }
+    public func attribute(named name: String) -> RecordAttribute? {
+        properties[name]?.attribute.map { attributes[$0] }
+    }
 
     /// The relationship of that name.
     public func relationship(named name: String) -> RecordRelationship? {
-        relationshipsByName[name]
+        properties[name]?.relationship.map { relationships[$0] }
     }
 
     /// The path to the whole value of an attribute or of a to-one relationship.
-    func path(_ name: String) -> CompiledPath? { paths[name] }
+    func path(_ name: String) -> CompiledPath? { properties[name]?.path }
 
     /// The value of a column that a row does not store; null for dropped and unknown columns.
     public func defaultValue(_ column: ColumnID) -> StoredValue {

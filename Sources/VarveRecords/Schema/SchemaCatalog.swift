@@ -119,7 +119,8 @@ struct SchemaCatalog {
 
     private mutating func matchEntities(_ sorted: [EntityDescription]) {
         let visible = (stored?.entities ?? []).filter { !$0.isHiddenLink }
-        let declared = Set(sorted.map(\.name))
+        var declared = NameSet(expected: sorted.count)
+        for entity in sorted { _ = declared.insert(entity.name) }
         var kept: Set<EntityID> = []
         var entities = result.record.entities.filter(\.isHiddenLink)
         for entity in sorted {
@@ -179,6 +180,7 @@ struct SchemaCatalog {
 
     private mutating func matchAttributes(_ declared: EntityDescription) {
         change(declared.name) { catalog, entity in
+            if entity.has(declared.attributes) { return }
             var rest = entity.attributes
             var attributes: [SchemaRecord.Attribute] = []
             let names = Set(declared.attributes.map(\.name))
@@ -281,7 +283,6 @@ struct SchemaCatalog {
             step(.renameAttribute, entity.name, "\(stored.name) -> \(declared.name)")
             attribute.name = declared.name
         }
-        let label = "\(entity.name).\(declared.name)"
         if stored.typeCode != declared.type.rawValue {
             let type = AttributeType(rawValue: stored.typeCode)
             if let type, type.widens(to: declared.type) {
@@ -290,7 +291,8 @@ struct SchemaCatalog {
             } else {
                 let name = type?.description ?? "type \(stored.typeCode)"
                 problems.append(
-                    "\(label) is \(name) in the store and \(declared.type) in the app:"
+                    "\(entity.name).\(declared.name) is \(name) in the store and"
+                        + " \(declared.type) in the app:"
                         + " convert it in a custom stage of a MigrationPlan, or declare both, the"
                         + " old one as it was and the new one under a new name, copy the values"
                         + " in the app, and leave the old one out later"
@@ -312,5 +314,17 @@ struct SchemaCatalog {
             attribute.externalLimit = declared.externalLimit
         }
         return attribute
+    }
+}
+
+extension SchemaRecord.Entity {
+    /// Whether these are its attributes, none changed: so it is in most openings.
+    fileprivate func has(_ declared: [AttributeDescription]) -> Bool {
+        guard attributes.count == declared.count else { return false }
+        return zip(attributes, declared).allSatisfy { stored, declared in
+            stored.name == declared.name && stored.typeCode == declared.type.rawValue
+                && stored.isOptional == declared.isOptional
+                && stored.externalLimit == declared.externalLimit
+        }
     }
 }

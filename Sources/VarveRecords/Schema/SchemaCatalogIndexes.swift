@@ -13,7 +13,9 @@ extension SchemaCatalog {
             var rest = entity.indexes
             var indexes: [SchemaRecord.Index] = []
             for wanted in catalog.wantedIndexes(declared, entity) {
-                let label = wanted.terms.map { entity.name(of: $0.column) }.joined(separator: ", ")
+                var label: String {
+                    wanted.terms.map { entity.name(of: $0.column) }.joined(separator: ", ")
+                }
                 var index = wanted
                 if let match = rest.firstIndex(where: { $0.terms == wanted.terms }) {
                     let before = rest.remove(at: match)

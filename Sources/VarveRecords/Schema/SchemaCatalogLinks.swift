@@ -26,6 +26,7 @@ extension SchemaCatalog {
 
     mutating func matchRelationships(_ declared: EntityDescription) {
         change(declared.name) { catalog, entity in
+            if declared.relationships.isEmpty, entity.relationships.isEmpty { return }
             var rest = entity.relationships
             var relationships: [SchemaRecord.Relationship] = []
             let names = Set(declared.relationships.map(\.name))
@@ -149,6 +150,7 @@ extension SchemaCatalog {
 
     /// Two sides share their link rows exactly when they are each other's inverse.
     mutating func checkLinks(_ sorted: [EntityDescription]) {
+        guard result.record.entities.contains(where: \.isHiddenLink) else { return }
         var sides: [EntityID: [(entity: EntityID, relationship: SchemaRecord.Relationship)]] = [:]
         for declared in sorted {
             guard let entity = result.record.entities.first(where: { $0.id == ids[declared.name] })

@@ -14,8 +14,8 @@ extension SchemaDescription {
     func checked() throws(RecordError) -> SchemaDescription {
         var result = self
         var problems: [String] = []
-        var names: Set<String> = []
-        for entity in entities where !names.insert(entity.name).inserted {
+        var names = NameSet(expected: entities.count)
+        for entity in entities where !names.insert(entity.name) {
             problems.append("entity \(entity.name) is declared twice")
         }
         if entities.count >= SchemaRecord.entitiesMax / 2 {
@@ -91,13 +91,15 @@ extension SchemaDescription {
 extension EntityDescription {
     fileprivate func check(_ schema: SchemaDescription, _ problems: inout [String]) {
         if !Self.isName(name) { problems.append("\"\(name)\" is no name for an entity") }
-        var names: Set<String> = []
-        for property in attributes.map(\.name) + relationships.map(\.name) {
+        var names = NameSet(expected: attributes.count + relationships.count)
+        func checkName(_ property: String) {
             if !Self.isName(property) { problems.append("\(name) has a property without a name") }
-            if !names.insert(property).inserted {
+            if !names.insert(property) {
                 problems.append("\(name).\(property) is declared twice")
             }
         }
+        for attribute in attributes { checkName(attribute.name) }
+        for relationship in relationships { checkName(relationship.name) }
         func checkOriginals(_ property: String, _ before: [String]) {
             for original in before where names.contains(original) {
                 let label = "\(name).\(property)"
@@ -124,17 +126,17 @@ extension EntityDescription {
         for relationship in relationships where relationship.isOrdered && !relationship.isToMany {
             problems.append("\(name).\(relationship.name) is ordered, but leads to one object only")
         }
-        let keys = indexes.map { $0.terms.map(\.property) } + uniqueConstraints.map(\.properties)
-        for properties in keys { checkKey(properties, &problems) }
+        for index in indexes { checkKey(index.terms.map(\.property), &problems) }
+        for constraint in uniqueConstraints { checkKey(constraint.properties, &problems) }
     }
 
     private func checkKey(_ properties: [String], _ problems: inout [String]) {
         // Made for a problem only: an opening has none.
         var label: String { "index \(name)(\(properties.joined(separator: ", ")))" }
         if properties.isEmpty { problems.append("\(label) has no properties") }
-        if Set(properties).count != properties.count {
-            problems.append("\(label) names a property twice")
-        }
+        var names = NameSet(expected: properties.count)
+        for property in properties { _ = names.insert(property) }
+        if names.count != properties.count { problems.append("\(label) names a property twice") }
         var sizes: [Int?] = []
         for property in properties {
             if let attribute = attributes.first(where: { $0.name == property }) {
