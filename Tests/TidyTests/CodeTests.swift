@@ -46,6 +46,7 @@ import Testing
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Packed.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Reading.swift",
         "Sources/VarveEngine/Tree/Nodes/TreeNode+Slots.swift",
+        "Sources/VarveEngine/Tree/Nodes/LeafSweep.swift",
         "Sources/VarveEngine/Tree/Nodes/NodeView.swift",
         "Sources/VarveEngine/Tree/Nodes/InnerDecoding.swift",
         "Sources/VarveEngine/Tree/Nodes/LeafDecoding.swift",

@@ -294,36 +294,37 @@ final class TreeEditor {
         let leaf = path[path.count - 1].node
         // The nearest separator to the right ends the leaf.
         let fence = path.dropLast().last { $0.index + 1 < $0.node.count }
+        let fenceHead = fence.map { $0.node.keyHead($0.index + 1) } ?? .max
         var (added, last, removesAny) = (0, 0, false)
-        // Where the entry before stands, or stood: those that are left are above it.
-        var place = 0
+        var sweep = LeafSweep(leaf)
         // At least one: a leaf from a file may be too heavy from the start.
         repeat {
             if sorted.isSuperseded(next) {
                 next += 1
                 continue
             }
-            let key = sorted.keyRange(next)
-            if let fence, fence.node.compareKey(fence.index + 1, with: keys, key) <= 0 { break }
-            let isLast = place == leaf.count
-            let (index, isEqual) = isLast ? (place, false) : leaf.lowerBound(keys, key)
-            place = index
+            let (key, head) = (sorted.keyRange(next), sorted.head(next))
+            // A key with a lower head is below.
+            if head >= fenceHead, let fence,
+                fence.node.compareKey(fence.index + 1, with: keys, key) <= 0
+            {
+                break
+            }
+            let isThere = sweep.seek(keys, key, head: head)
             if sorted.removes(next) {
-                if isEqual {
-                    leaf.remove(at: index)
+                if isThere {
+                    sweep.remove()
                     added -= 1
                     removesAny = true
                 }
-            } else {
-                if !isEqual {
-                    leaf.insert(keys, key, at: index)
-                    added += 1
-                    last = index
-                }
-                place = index + 1
+            } else if !isThere {
+                last = sweep.front
+                sweep.insert(keys, key, head: head)
+                added += 1
             }
             next += 1
         } while next < sorted.count && isLight(leaf)
+        sweep.finish()
         addRows(added, along: path)
         // A split after the last entry is for those that go on there.
         let goesOn = fence == nil && next < sorted.count

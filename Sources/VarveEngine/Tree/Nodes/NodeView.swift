@@ -164,12 +164,22 @@ internal import VarveFormat
 
     /// Index of the first entry whose key is not below `key`, and whether it is equal.
     func lowerBound(_ key: UnsafeRawBufferPointer) -> (index: Int, isEqual: Bool) {
-        let wanted = unsafe Self.head(of: key)
-        var low = unsafe firstSlot(notBelow: wanted)
+        unsafe lowerBound(key, head: Self.head(of: key), in: 0..<count)
+    }
+
+    /// The same among some slots, for a key whose first 8 bytes are known.
+    @inline(__always)
+    func lowerBound(
+        _ key: UnsafeRawBufferPointer,
+        head wanted: UInt64,
+        in slots: Range<Int>
+    ) -> (index: Int, isEqual: Bool) {
+        var low = unsafe firstSlot(notBelow: wanted, in: slots)
         // Only entries with the same first 8 bytes are left to tell apart.
         var high = low
-        if unsafe low < count && head(low) == wanted {
-            unsafe high = wanted == .max ? count : firstSlot(notBelow: wanted + 1)
+        let end = slots.upperBound
+        if unsafe low < end && head(low) == wanted {
+            unsafe high = wanted == .max ? end : firstSlot(notBelow: wanted + 1, in: low..<end)
         }
         while low < high {
             let middle = (low + high) / 2
@@ -182,8 +192,13 @@ internal import VarveFormat
 
     /// Binary search over the heads alone; the loop's only branch is its count.
     @inline(__always) func firstSlot(notBelow wanted: UInt64) -> Int {
-        var first = 0
-        var length = unsafe count
+        unsafe firstSlot(notBelow: wanted, in: 0..<count)
+    }
+
+    @inline(__always)
+    private func firstSlot(notBelow wanted: UInt64, in slots: Range<Int>) -> Int {
+        var first = slots.lowerBound
+        var length = slots.count
         while length > 0 {
             let half = length / 2
             let isBelow = unsafe head(first &+ half) < wanted

@@ -77,6 +77,11 @@ extension TreeNode {
         check(index)
         return unsafe view.keyLength(index)
     }
+    /// First 8 bytes of one key as a big-endian number, zeros after a shorter key.
+    func keyHead(_ index: Int) -> UInt64 {
+        check(index)
+        return unsafe view.head(index)
+    }
     /// Length of one value; not of a row that is packed.
     func valueCount(_ index: Int) -> Int {
         check(index)

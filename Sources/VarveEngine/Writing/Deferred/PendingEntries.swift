@@ -139,6 +139,10 @@ struct PendingEntries {
     /// Whether the entry at `index` is to be taken out.
     func removes(_ index: Int) -> Bool { entries[index].removes }
 
+    /// The first 8 bytes of the key at `index`, big-endian, zeros after a shorter one: where heads
+    /// differ, keys are in their order.
+    func head(_ index: Int) -> UInt64 { entries[index].head }
+
     /// Where the key at `index` stands in `bytes`.
     func keyRange(_ index: Int) -> Range<Int> { range(entries[index]) }
 
