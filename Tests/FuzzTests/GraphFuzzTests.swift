@@ -5,6 +5,21 @@ import Testing
 import VarveObjects
 import VarveTesting
 
+/// An environment in which the engine leaves a step out.
+private struct Forgetful: Environment {
+    let step: OmittableStep
+    private let base = FixedEnvironment(seed: 1)
+
+    init(_ step: OmittableStep) { self.step = step }
+
+    func randomBytes(_ count: Int) -> [UInt8] { base.randomBytes(count) }
+    func monotonicNanoseconds() -> UInt64 { base.monotonicNanoseconds() }
+    func wallClockMicroseconds() -> Int64 { base.wallClockMicroseconds() }
+    func processID() -> Int32 { base.processID() }
+    func yield(_ point: YieldPoint) {}
+    func leavesOut(_ step: OmittableStep) -> Bool { step == self.step }
+}
+
 @Suite("Fuzzing the object layer") struct GraphFuzzTests {
     /// Every fourth run has observers.
     private func settings(
@@ -90,6 +105,11 @@ import VarveTesting
     /// Composites, codecs and lists.
     @Test("Every column of a rich value is a value of its own") func richValues() {
         run(RichWorld.self, "VARVE_RICH_SEEDS", usually: 500)
+    }
+
+    /// Blobs and large texts.
+    @Test("Whoever may show bytes shows them") func pictures() {
+        run(PictureWorld.self, "VARVE_PICTURE_SEEDS", usually: 40)
     }
 
     /// Observers that go through lists, or read what nobody had read, in the middle of an edit.
@@ -194,6 +214,29 @@ import VarveTesting
         Issue.record("\(bug) passes 500 runs")
     }
 
+    /// The sweeps of blob files are the engine's; what shows their mistakes is here.
+    @Test(
+        "Sweeps that take too much are found among pictures",
+        arguments: [.keepNamedBlobs, .keepPinnedBlobs] as [OmittableStep]
+    )
+    func sweepsThatTakeTooMuch(_ step: OmittableStep) {
+        for seed in UInt64(1)...500 {
+            var (options, observes) = settings(seed)
+            options.adjustingEngine = {
+                $0.packsAnyLeaf = true
+                $0.environment = Forgetful(step)
+            }
+            let found = GraphFuzz.finding(
+                PictureWorld.self,
+                seed: seed,
+                options: options,
+                observes: observes
+            )
+            if found != nil { return }
+        }
+        Issue.record("\(step) passes 500 runs")
+    }
+
     /// What this fuzzer is good for: each of these bugs is found within CI's runs.
     @Test(
         "Planted bugs are found",
@@ -215,12 +258,14 @@ import VarveTesting
                 ModellingWorld.self
             } else if PlantedObjectBug.ofValues.contains(bug) {
                 RichWorld.self
+            } else if PlantedObjectBug.ofPictures.contains(bug) {
+                PictureWorld.self
             } else {
                 GraphWorld.self
             }
         for seed in UInt64(1)...500 {
             var (options, observes) = settings(seed, [bug])
-            if world is MeddlingWorld.Type {
+            if world is MeddlingWorld.Type || bug == .movesForgetLargeValues {
                 (options.everyContextObserves, observes) = (true, true)
             }
             let found = GraphFuzz.finding(

@@ -99,15 +99,31 @@ extension ManagedObjectContext {
 
     /// A blob that the commit which the context reads may not name: not yet, or not any more.
     private func unnamed(_ reference: BlobReference) -> Blob? {
-        if let pending = pendingBlobs[reference] { return pending }
-        guard let kept = keptValues.blob(reference) else { return nil }
-        let source = BlobSource(keeper: .pending(kept), container: container)
+        if let pending = pendingBlobs[reference] ?? savedBlobs[reference] { return pending }
+        if let kept = keptValues.blob(reference) {
+            let source = BlobSource(keeper: .pending(kept), container: container)
+            return Blob(reference: reference, source: source)
+        }
+        return leaving.isEmpty ? nil : leftBlob(reference)
+    }
+
+    /// A blob of an old row, which an observer reads while the context moves.
+    private func leftBlob(_ reference: BlobReference) -> Blob? {
+        func has(_ commit: RecordSnapshot?) -> Bool {
+            (try? commit?.storage.blob(reference)) ?? nil != nil
+        }
+        if has(snapshot) { return nil }
+        guard let left = leaving.first(where: has) else { return nil }
+        let held = left.held(for: PinOwner(.blob, label: core.registry.label))
+        let source = BlobSource(keeper: .snapshot(held), container: container)
         return Blob(reference: reference, source: source)
     }
 
     /// Those of the blobs in `values` that the commit may not name.
     func pendingBlobs(in values: [StoredValue]) -> [BlobReference: Blob] {
-        if pendingBlobs.isEmpty, keptValues.isEmpty { return [:] }
+        if pendingBlobs.isEmpty, savedBlobs.isEmpty, keptValues.isEmpty, leaving.isEmpty {
+            return [:]
+        }
         var found: [BlobReference: Blob] = [:]
         for case .blob(let reference) in values { found[reference] = unnamed(reference) }
         return found
@@ -162,6 +178,7 @@ extension ManagedObjectContext {
         case .pending: pendingBlobs[blob.reference] = blob
         case .nothing, .frozen: break
         case .snapshot, .past:
+            if has(.assignedBlobsAreNotKept) { break }
             do throws(EngineError) {
                 guard let pending = try source.storage()?.adopt(blob.reference) else { break }
                 pendingBlobs[blob.reference] = Blob(

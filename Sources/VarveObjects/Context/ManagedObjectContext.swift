@@ -70,8 +70,10 @@ public final class ManagedObjectContext: Observable {
     var lastPlaces: [ObjectID: [ToManyKey: LinkPlace]] = [:]
     /// Large values of rows that are gone, read before their commit was left.
     var keptValues = KeptRows()
-    /// The commit that a save leaves, while it settles.
-    @safe @exclusivity(unchecked) var leaving: RecordSnapshot?
+    /// The commits that are being left, oldest first: old rows have their large values there.
+    @safe @exclusivity(unchecked) var leaving: [RecordSnapshot] = []
+    /// Blobs that a save has written, until the context is on its commit.
+    var savedBlobs: [BlobReference: Blob] = [:]
     /// Grows whenever all edits end, given up or saved: an edit under way sees it.
     var withdrawals = 0
     /// Grows with each run of the evaluator and whenever edits end.

@@ -68,6 +68,8 @@ extension ManagedObjectContext {
         guard let older = snapshot, newer.number > older.number else { return }
         endStretches()
         forgetKeptValues()
+        leaving.append(has(.movesForgetLargeValues) ? newer : older)
+        defer { leaving.removeLast() }
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         let changes = container.feed.changes(after: older.number, through: newer.number)
@@ -247,7 +249,7 @@ extension ManagedObjectContext {
             do throws(StoreError) { try fill(object) } catch { note(error, object) }
         }
         keepPlaces(of: object)
-        keepLargeValues(of: object, older, keepsBlobs: true)
+        keepLargeValues(of: object, older, keepsBlobs: !has(.goneForgetsBlobs))
         for slot in object.storage.model.relationshipSlots
         where object.storage.model.properties[slot].relationship?.isToMany == true {
             _ = try? savedMembers(of: object, slot: slot)

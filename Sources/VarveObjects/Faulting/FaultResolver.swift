@@ -125,7 +125,8 @@ extension ManagedObjectContext {
             if let value = kept.values[column] { return value }
         }
         var snapshot = try currentSnapshot()
-        if let leaving, row.version <= leaving.number { snapshot = leaving }
+        // The first that has it: in a later one it may have been replaced.
+        if let left = leaving.first(where: { row.version <= $0.number }) { snapshot = left }
         return try container.translating { () throws(RecordError) in
             try snapshot.value(of: row, column)
         }

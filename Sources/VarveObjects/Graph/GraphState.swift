@@ -144,6 +144,11 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsWhatWasReached
     case observersAreNotNoticed
     case movesSplitEdits
+    case goneForgetsBlobs
+    case assignedBlobsAreNotKept
+    case undoForgetsBlobs
+    case branchForgetsGoneBlobs
+    case movesForgetLargeValues
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -174,6 +179,11 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that runs of observers that act find.
     package static let ofMeddling: [PlantedObjectBug] = [
         .observersAreNotNoticed, .movesSplitEdits,
+    ]
+    /// Those that runs about pictures find.
+    package static let ofPictures: [PlantedObjectBug] = [
+        .goneForgetsBlobs, .assignedBlobsAreNotKept, .undoForgetsBlobs, .branchForgetsGoneBlobs,
+        .movesForgetLargeValues,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

@@ -35,14 +35,15 @@ extension ManagedObjectContext {
         forgetJournal()
         // An edit under way, whose observer saves, is in the commit: nothing of it may stay.
         (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
-        pendingBlobs = [:]
+        (savedBlobs, pendingBlobs) = (pendingBlobs, [:])
         refusals = []
         relied = [:]
         lastPlaces = [:]
         let own = Set(objects.map { $0.storage.object })
         // Rows that are gone still have their large values there.
-        leaving = snapshot
-        defer { leaving = nil }
+        let left = snapshot
+        if let left { leaving.append(left) }
+        defer { (leaving, savedBlobs) = (leaving.dropLast(left == nil ? 0 : 1), [:]) }
         var waiting: [Waiting] = []
         var failure: StoreError?
         do throws(StoreError) {
@@ -55,7 +56,7 @@ extension ManagedObjectContext {
             defer { behindReads -= 1 }
             move(to: newest, except: own)
             // Others' values come with the new rows only if others saved.
-            let isAlone = leaving?.number.rawValue.addingReportingOverflow(1).partialValue
+            let isAlone = left?.number.rawValue.addingReportingOverflow(1).partialValue
             let tells = core.observes && isAlone != newest.number.rawValue
             waiting = dropOldRows(of: &written, saved, tells)
         } catch {
@@ -64,7 +65,7 @@ extension ManagedObjectContext {
         }
         for object in objects { object.didSave() }
         objects = []
-        if let leaving { keepLargeValues(ofGone: own, leaving) }
+        if let left { keepLargeValues(ofGone: own, left) }
         if let failure { throw failure.afterCommit }
         // Held by the app, or edited by `didSave`.
         waiting = waiting.filter { registered($0.id) != nil }

@@ -238,7 +238,9 @@ extension ManagedObjectContext {
         object.storage.row = row
         container.counters.realised.add(1, ordering: .relaxed)
         // Neither its large values nor its blobs are found through a commit any more.
-        if let kept = branchState?.parent.keptValues[row.id] { keptValues.keep(kept, of: row.id) }
+        if let kept = branchState?.parent.keptValues[row.id], !has(.branchForgetsGoneBlobs) {
+            keptValues.keep(kept, of: row.id)
+        }
     }
 }
 

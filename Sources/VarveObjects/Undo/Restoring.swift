@@ -207,7 +207,9 @@ extension ManagedObjectContext {
         _ object: any ManagedObject,
         _ slot: Int
     ) {
-        guard case .blob(let reference) = value, let blob = delta.blobs[reference] else { return }
+        guard case .blob(let reference) = value, let blob = delta.blobs[reference],
+            !has(.undoForgetsBlobs)
+        else { return }
         _ = keepPending(blob, for: object, slot)
     }
 
