@@ -242,6 +242,7 @@ private struct Forgetful: Environment {
         "Planted bugs are found",
         arguments: PlantedObjectBug.allCases.filter {
             !PlantedObjectBug.ofHistory.contains($0) && !PlantedObjectBug.ofMigration.contains($0)
+                && !PlantedObjectBug.ofThrown.contains($0)
         }
     )
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {

@@ -464,7 +464,7 @@ final class BatchWriter<Entity: ManagedObject> {
         object.storage.row = row.old
         object.storage.edits = edits
         // As in a save: it may look, and edit nothing.
-        let (phase, refused) = (context.phase, context.refusals.count)
+        let (phase, refused) = (context.phase, context.refusals.list.count)
         context.phase = .writing
         object.validate(&report)
         context.phase = phase
@@ -474,9 +474,9 @@ final class BatchWriter<Entity: ManagedObject> {
         object.storage.related = nil
         object.storage.state = .invalid
         validates = !report.isByDefault
-        if context.refusals.count > refused {
-            let error = context.refusals[refused].edit.error
-            context.refusals.removeSubrange(refused...)
+        if context.refusals.list.count > refused {
+            let error = context.refusals.list[refused].edit.error
+            context.refusals.cut(to: refused)
             throw error
         }
     }

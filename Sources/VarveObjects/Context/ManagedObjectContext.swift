@@ -117,7 +117,7 @@ public final class ManagedObjectContext: Observable {
     var failureList: [ReadFailure] = []
     /// Objects in `failureList`.
     var listedFailures: Set<ObjectID> = []
-    @safe @exclusivity(unchecked) var refusals: [(key: RefusalKey, edit: RefusedEdit)] = []
+    @safe @exclusivity(unchecked) var refusals = Refusals()
     /// What the context is doing: a save may not begin inside another.
     @safe @exclusivity(unchecked) var phase = ContextPhase.idle
     /// The object whose `prepareForDeletion` runs: it may still be edited.

@@ -27,49 +27,82 @@ struct RefusalKey: Hashable {
     let slot: Int?
 }
 
+/// Refused edits in the order in which they were tried; of each property the first.
+struct Refusals {
+    private(set) var list: [(key: RefusalKey, edit: RefusedEdit)] = []
+    /// Those that an edit made good: a transaction that throws takes it back.
+    private var madeGood: Set<RefusalKey> = []
+
+    var isEmpty: Bool { list.isEmpty }
+
+    mutating func add(_ edit: RefusedEdit, _ key: RefusalKey) {
+        if !list.contains(where: { $0.key == key }) { list.append((key, edit)) }
+    }
+
+    /// Takes out those behind the first `count`.
+    mutating func cut(to count: Int) { list.removeSubrange(count...) }
+
+    mutating func makeGood(_ isIt: (RefusalKey, RefusedEdit) -> Bool) {
+        for (key, edit) in list where isIt(key, edit) { madeGood.insert(key) }
+        list.removeAll { madeGood.contains($0.key) && isIt($0.key, $0.edit) }
+    }
+
+    /// Nothing brings those of an object back.
+    mutating func end(of id: ObjectID) {
+        list.removeAll { $0.key.object == id }
+        madeGood = madeGood.filter { $0.object != id }
+    }
+
+    /// A transaction begins, and none is open.
+    mutating func forgetMadeGood() { madeGood = [] }
+
+    /// A transaction threw: those from before it are there, unless they have ended.
+    mutating func goBack(to known: Refusals) {
+        let left = Set(list.map(\.key)).union(madeGood)
+        list = known.list.filter { left.contains($0.key) }
+    }
+}
+
 extension ManagedObjectContext {
     /// Edits that were kept out since the last save, rollback or `acknowledgeRefusedEdits`, in the
     /// order in which they were tried; of each property the first. One goes when its property is
     /// set properly, or its object deleted or refreshed without its edits. While there are any,
     /// `save` throws the first one's error, with all of them in `details`.
-    public var refusedEdits: [RefusedEdit] { refusals.map(\.edit) }
+    public var refusedEdits: [RefusedEdit] { refusals.list.map(\.edit) }
 
     /// Takes note of the refused edits: `save` works again. All other edits stay; the refused ones
     /// were never made.
-    public func acknowledgeRefusedEdits() { refusals = [] }
+    public func acknowledgeRefusedEdits() { refusals = Refusals() }
 
     func refuse(_ object: any ManagedObject, _ slot: Int?, _ error: StoreError) {
         let key = RefusalKey(object: object.storage.object, slot: slot)
-        if refusals.contains(where: { $0.key == key }) { return }
         let name = slot.map { object.storage.model.properties[$0].name }
-        refusals.append(
-            (key, RefusedEdit(object: object.objectID, property: name, error: error))
-        )
+        refusals.add(RefusedEdit(object: object.objectID, property: name, error: error), key)
     }
 
     func forgetRefusal(_ object: any ManagedObject, _ slot: Int) {
         if refusals.isEmpty { return }
-        let key = RefusalKey(object: object.storage.object, slot: slot)
-        refusals.removeAll { $0.key == key }
+        let known = RefusalKey(object: object.storage.object, slot: slot)
+        refusals.makeGood { key, _ in key == known }
     }
 
     /// A value that could be stored was set, whether it was a new one or not.
     func forgetUnstorable(_ object: any ManagedObject, _ slot: Int) {
         if refusals.isEmpty { return }
-        let key = RefusalKey(object: object.storage.object, slot: slot)
-        refusals.removeAll { $0.key == key && $0.edit.error.code == .invalid }
+        let known = RefusalKey(object: object.storage.object, slot: slot)
+        refusals.makeGood { key, edit in key == known && edit.error.code == .invalid }
     }
 
+    /// The object was deleted.
     func forgetRefusals(of id: ObjectID) {
-        if refusals.isEmpty { return }
-        refusals.removeAll { $0.key.object == id }
+        if !refusals.isEmpty { refusals.makeGood { key, _ in key.object == id } }
     }
 
     /// Throws what was refused since the last save.
     func checkRefusals() throws(StoreError) {
-        guard let first = refusals.first?.edit.error else { return }
+        guard let first = refusals.list.first?.edit.error else { return }
         var error = first
-        error.details = refusals.map { _, edit in
+        error.details = refusals.list.map { _, edit in
             StoreError.Detail(
                 code: edit.error.code,
                 message: edit.error.message,

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
         guard phase != .writing, object.storage.core === core else { return }
         guard mergeChanges else {
             defer { moveLive() }
-            forgetRefusals(of: object.storage.object)
+            refusals.end(of: object.storage.object)
             if object.isInserted || object.storage.state.contains(.invalid) { return }
             dropEdits(of: object)
             guard object.storage.state.isDisjoint(with: [.deleted, .gone]) else { return }
@@ -96,7 +96,7 @@ extension ManagedObjectContext {
         forgetJournal()
         deletesToProcess = []
         pendingBlobs = [:]
-        refusals = []
+        refusals = Refusals()
         relied = [:]
         failureList = []
         listedFailures = []

@@ -149,6 +149,8 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsBlobs
     case branchForgetsGoneBlobs
     case movesForgetLargeValues
+    case thrownLeavesLinksOfTheGone
+    case thrownLeavesUndoSteps
 
     /// Those that the fuzzer of the history finds, and not that of the graph.
     package static let ofHistory: [PlantedObjectBug] = [
@@ -184,6 +186,10 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     package static let ofPictures: [PlantedObjectBug] = [
         .goneForgetsBlobs, .assignedBlobsAreNotKept, .undoForgetsBlobs, .branchForgetsGoneBlobs,
         .movesForgetLargeValues,
+    ]
+    /// Those that worlds of transactions that throw find.
+    package static let ofThrown: [PlantedObjectBug] = [
+        .thrownLeavesLinksOfTheGone, .thrownLeavesUndoSteps,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         // An edit under way, whose observer saves, is in the commit: nothing of it may stay.
         (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
         (savedBlobs, pendingBlobs) = (pendingBlobs, [:])
-        refusals = []
+        refusals = Refusals()
         relied = [:]
         lastPlaces = [:]
         let own = Set(objects.map { $0.storage.object })

@@ -71,6 +71,12 @@ final class EditRecorder {
         stretches = []
     }
 
+    /// Goes back to stretches that it had when none was open.
+    func goBack(to known: [GraphDelta]) {
+        forget()
+        stretches = known
+    }
+
     // MARK: Taking down
 
     /// Called before the journal changes, and before anything else does.

@@ -10,9 +10,11 @@ extension ManagedObjectContext {
     /// Save when it has returned: `save()` in `body` throws `reentrantSave`. A `rollback()` or
     /// `reset()` in `body` gives up all edits, those from before as well. What others saved
     /// meanwhile stays, also of a property that `body` edited. A branch does not move on in it.
+    /// If `body` throws, what it made steps to undo is none, and what can be redone stays.
     ///
     /// - Throws: what `body` throws.
-    /// - Complexity: O(edits of `body`).
+    /// - Complexity: O(edits of `body`); with undo, also of those since the last step or
+    ///   transaction.
     public func transaction<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -21,10 +23,12 @@ extension ManagedObjectContext {
         let start = withdrawals
         let isTakenOut = takeOutEditUnderWay()
         let recorder = EditRecorder()
-        recorder.keepsJournals = true
+        recorder.keepsJournals = !container.has(.thrownLeavesLinksOfTheGone)
         recorders.append(recorder)
+        if openTransactions == 0 { refusals.forgetMadeGood() }
         openTransactions += 1
         let refused = refusals
+        let undo = undoSteps.map { (steps: $0, mark: $0.mark(self)) }
         // Inside a hook they wait for its end.
         let marked = Set(deletesToProcess)
         defer {
@@ -36,7 +40,11 @@ extension ManagedObjectContext {
             return try body()
         } catch {
             takeBack(recorder, except: marked)
-            refusals = refused.filter { known in refusals.contains { $0.key == known.key } }
+            if let undo, undo.steps === undoSteps, !container.has(.thrownLeavesUndoSteps) {
+                undo.steps.takeBack(to: undo.mark)
+            }
+            announceStates()
+            refusals.goBack(to: refused)
             throw error
         }
     }
@@ -61,6 +69,5 @@ extension ManagedObjectContext {
             )
             lay(plan, of: delta)
         }
-        announceStates()
     }
 }

@@ -44,10 +44,13 @@ final class UndoSteps {
     fileprivate(set) var done: [Step] = []
     /// Groups that are open, one in the other.
     fileprivate var depth = 0
+    /// How often all was forgotten.
+    private var endings = 0
 
     init(limit: Int) { self.limit = limit }
 
     func forgetAll() {
+        endings += 1
         recorder.forget()
         done = []
         undone = []
@@ -68,6 +71,32 @@ final class UndoSteps {
     fileprivate func push(_ step: Step) {
         done.append(step)
         if done.count > limit { done.removeFirst(done.count - limit) }
+    }
+
+    // MARK: Transactions that throw
+
+    /// What is there when a transaction begins.
+    struct Mark {
+        fileprivate let done: [Step]
+        fileprivate let undone: [Step]
+        /// Of the step that is open.
+        fileprivate let stretches: [GraphDelta]
+        fileprivate let endings: Int
+    }
+
+    /// Edits from before are a stretch of their own: a move or group in the transaction would end
+    /// one with edits of both.
+    func mark(_ context: ManagedObjectContext) -> Mark {
+        recorder.endStretch(context)
+        return Mark(done: done, undone: undone, stretches: recorder.stretches, endings: endings)
+    }
+
+    /// A transaction threw, and its edits are taken back: neither is a step, and redo goes on.
+    func takeBack(to mark: Mark) {
+        // Edits from before were given up as well.
+        guard endings == mark.endings else { return forgetAll() }
+        recorder.goBack(to: mark.stretches)
+        (done, undone) = (mark.done, mark.undone)
     }
 }
 
