@@ -55,11 +55,7 @@ struct RowCacheState: ~Copyable, Sendable {
 
     /// The row of an object at a commit, or none. It becomes the warmest, or gets a pin.
     mutating func find(_ id: ObjectID, at commit: UInt64, pin: Bool) -> RowLink {
-        let newest = heads[id]
-        if newest.isNone { return newest }
-        // Its bytes lie behind what is looked at here, and are read next.
-        newest.foreseeRow()
-        let row = version(newest, at: commit)
+        let row = row(of: id, at: commit)
         if !row.isNone { use(row, pin: pin) }
         return row
     }

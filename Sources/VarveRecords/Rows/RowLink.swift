@@ -127,14 +127,6 @@ import VarveFormat
         }
     }
 
-    /// Asks for the memory of the whole row, as a small one is long.
-    @inline(__always)
-    func foreseeRow() {
-        if let start = unsafe UnsafeRawPointer(bitPattern: bits) {
-            unsafe ComingMemory.foreseeLines(start, 256)
-        }
-    }
-
     /// An object's own two words, and the head up to the object's ID.
     static let foreseenBytes = 16 + 56
 
