@@ -29,4 +29,11 @@ extension PersistentContainer {
             options: options
         )
     }
+
+    /// Compacts the store on the caller's thread: a test on a simulated disk has each call of the
+    /// system in its order. Apps use `compact()`.
+    ///
+    /// - Throws: as `compact`.
+    /// - Complexity: as `compact`.
+    public func compactOnThisThread() throws { try compactNow() }
 }

@@ -122,7 +122,7 @@ final class PictureWorld: FuzzedWorld {
 
     private func compact() throws {
         note("compact")
-        try container.compactNow()
+        try container.compactOnThisThread()
     }
 
     private func hold(_ desk: PictureDesk, _ random: inout SeededRandom) throws {
