@@ -2,26 +2,8 @@
 // rows are still those of the commit before, and only that one has their large values.
 
 import Foundation
-import Observation
 import Testing
 import VarveObjects
-
-/// Runs once, when what was looked at is about to change.
-private final class Look {
-    private let body: () -> Void
-    private(set) var hasRun = false
-    init(_ body: @escaping () -> Void) { self.body = body }
-
-    func watch(_ read: () -> Void) {
-        withObservationTracking(read) { [self] in
-            if hasRun { return }
-            hasRun = true
-            body()
-        }
-    }
-}
-// A test is of one thread, and so are its observers.
-extension Look: @unchecked Sendable {}
 
 @Suite("Large values in the middle of a move", .verified) struct LargeValuesInAMoveTests {
     private func observed() throws -> PersistentContainer {

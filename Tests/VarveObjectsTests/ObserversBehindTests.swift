@@ -2,28 +2,10 @@
 // the commit before, and edits that a policy gave up are still there. None of it may lead to what
 // is gone.
 
-import Observation
 import Testing
 import VarveTesting
 
 @testable import VarveObjects
-
-/// Runs once, when what was looked at is about to change.
-private final class Look {
-    private let body: () -> Void
-    private(set) var hasRun = false
-    init(_ body: @escaping () -> Void) { self.body = body }
-
-    func watch(_ read: () -> Void) {
-        withObservationTracking(read) { [self] in
-            if hasRun { return }
-            hasRun = true
-            body()
-        }
-    }
-}
-// A test is of one thread, and so are its observers.
-extension Look: @unchecked Sendable {}
 
 @Suite(.verified) struct ObserversBehindTests {
     private func observed() throws -> PersistentContainer {

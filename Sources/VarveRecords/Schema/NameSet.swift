@@ -11,7 +11,7 @@ struct NameSet {
 
     var count: Int { many.isEmpty ? few.count : many.count }
 
-    /// - Complexity: O(1).
+    /// - Complexity: O(1): at most 24 names are compared.
     func contains(_ name: String) -> Bool {
         many.isEmpty ? few.contains(name) : many.contains(name)
     }
