@@ -51,8 +51,8 @@ final class EditRecorder {
     private var journal: Journal?
     /// Stretches that ended with a move of the context.
     private(set) var stretches: [GraphDelta] = []
-    /// Whether a stretch counts of which nothing but the journal tells: edits of relationships of
-    /// what others deleted show nowhere.
+    /// Whether a stretch is kept when the journal alone has changed: edits of the relationships of
+    /// an object that others deleted show nowhere else.
     var keepsJournals = false
     /// Edits are not taken down: they are those of an undo.
     var isPaused = false
@@ -71,7 +71,7 @@ final class EditRecorder {
         stretches = []
     }
 
-    /// Goes back to stretches that it had when none was open.
+    /// Goes back to the stretches of a moment in which none was open.
     func goBack(to known: [GraphDelta]) {
         forget()
         stretches = known

@@ -10,7 +10,7 @@ extension ManagedObjectContext {
     /// Save when it has returned: `save()` in `body` throws `reentrantSave`. A `rollback()` or
     /// `reset()` in `body` gives up all edits, those from before as well. What others saved
     /// meanwhile stays, also of a property that `body` edited. A branch does not move on in it.
-    /// If `body` throws, what it made steps to undo is none, and what can be redone stays.
+    /// If `body` throws, its edits are no step to undo, and what could be redone still can be.
     ///
     /// - Throws: what `body` throws.
     /// - Complexity: O(edits of `body`); with undo, also of those since the last step or
