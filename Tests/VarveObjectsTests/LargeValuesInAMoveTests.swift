@@ -63,6 +63,41 @@ import VarveObjects
         things[0].context?.reset()
     }
 
+    /// The save brings the object back; its old row stands until the new one is there.
+    @Test("A large text of an object that a save brings back", arguments: [0, 40, 5_000])
+    func broughtBack(_ count: Int) throws {
+        let container = try observed()
+        let context = container.newContext()
+        let (thing, picture) = (Everything(in: context), Picture(in: context))
+        let watched = Tag(in: context)
+        (thing.string, thing.required) = (String(repeating: "long", count: 20_000), "r")
+        if count > 0 {
+            picture.data = try context.makeBlob(bytes(count, 7), for: Picture.columns.data)
+        }
+        try context.save()
+        try saveElsewhere(container) {
+            try $0.delete($0.object(with: thing.id))
+            try $0.delete($0.object(with: picture.id))
+        }
+        try container.compactNow()
+        context.advance()
+        (thing.int, picture.caption) = (5, "edited")
+        var seen: [Int] = []
+        let look = Look {
+            seen.append(thing.string.utf8.count)
+            do { seen.append(try picture.data?.readAll().count ?? 0) } catch { Issue.record(error) }
+        }
+        look.watch { _ = watched.name }
+        try saveElsewhere(container) { try $0.delete($0.object(with: watched.id)) }
+        try context.save(mergePolicy: .overwrite)
+        #expect(look.hasRun)
+        #expect(seen == [80_000, count])
+        #expect(context.readFailures.isEmpty)
+        #expect(thing.string.utf8.count == 80_000)
+        let stored = try container.newContext().object(with: thing.id)
+        #expect(stored.int == 5 && stored.string.utf8.count == 80_000)
+    }
+
     @Test("A blob that others replace", arguments: [40, 5_000], [false, true])
     func blob(_ count: Int, _ saves: Bool) throws {
         let container = try observed()

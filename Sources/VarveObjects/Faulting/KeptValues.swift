@@ -49,8 +49,9 @@ struct KeptRows {
     }
 
     /// - Complexity: O(rows).
-    mutating func forget(where isGone: (ObjectID) -> Bool) {
-        for id in rows.keys.filter(isGone) { forget(id) }
+    mutating func forget(where isOver: (ObjectID, CommitNumber) -> Bool) {
+        let ids = rows.filter { isOver($0.key, $0.value.version) }.map(\.key)
+        for id in ids { forget(id) }
     }
 }
 
@@ -114,6 +115,10 @@ extension ManagedObjectContext {
     /// Lets go of what nobody can ask for any more.
     func forgetKeptValues() {
         if keptValues.isEmpty { return }
-        keptValues.forget { registered($0)?.storage.state.contains(.gone) != true }
+        keptValues.forget { id, version in
+            guard let object = registered(id) else { return true }
+            // A save that brings it back has not dropped the old row yet.
+            return !object.storage.state.contains(.gone) && object.storage.row?.version != version
+        }
     }
 }

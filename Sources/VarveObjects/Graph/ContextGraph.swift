@@ -266,8 +266,9 @@ extension ManagedObjectContext: GraphState {
             return
         }
         if isOutermost { journal.end() }
+        // No value tells of what is wanted of an object that others deleted.
         if let key = intent.subject, !object.isInserted, case .relate = intent,
-            object.storage.edits?.values[key.slot] == nil
+            object.storage.edits?.values[key.slot] == nil, !object.storage.state.contains(.gone)
         {
             journal.takeBack(key)
         }

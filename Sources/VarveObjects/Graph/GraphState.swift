@@ -149,6 +149,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case undoForgetsBlobs
     case branchForgetsGoneBlobs
     case movesForgetLargeValues
+    case undoLeavesEditsOfTheGone
     case thrownLeavesLinksOfTheGone
     case thrownLeavesUndoSteps
 
@@ -185,7 +186,7 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that runs about pictures find.
     package static let ofPictures: [PlantedObjectBug] = [
         .goneForgetsBlobs, .assignedBlobsAreNotKept, .undoForgetsBlobs, .branchForgetsGoneBlobs,
-        .movesForgetLargeValues,
+        .movesForgetLargeValues, .undoLeavesEditsOfTheGone,
     ]
     /// Those that worlds of transactions that throw find.
     package static let ofThrown: [PlantedObjectBug] = [

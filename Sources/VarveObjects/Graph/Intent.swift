@@ -12,7 +12,7 @@ import VarveBase
 import VarveRecords
 
 /// Where a member of an ordered relationship goes.
-enum LinkPlace {
+enum LinkPlace: Equatable {
     /// After all others.
     case end
     /// After the first and before the second, as they stood when the app said so; nil: none there.
@@ -20,7 +20,7 @@ enum LinkPlace {
 }
 
 /// One thing that the app wanted.
-enum Intent {
+enum Intent: Equatable {
     /// A to-one relationship leads to an object, or to none.
     case relate(EntityModel, ObjectID, slot: Int, to: ObjectID?)
     /// An object becomes a member of a to-many relationship, or moves within an ordered one.
@@ -71,6 +71,15 @@ enum Intent {
                 || member == id && model.properties[slot].relationship?.inverseSlot != nil
         case .arrange(_, let owner, _, _): owner == id
         case .delete: false
+        }
+    }
+
+    /// The object whose relationship the app named.
+    var object: ObjectID {
+        switch self {
+        case .relate(_, let id, _, _), .link(_, let id, _, _, _), .unlink(_, let id, _, _),
+            .arrange(_, let id, _, _), .delete(_, let id):
+            id
         }
     }
 

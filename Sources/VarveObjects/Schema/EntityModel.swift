@@ -350,3 +350,10 @@ final class SchemaModel: Sendable {
         )
     }
 }
+
+extension EntityModel: Equatable {
+    /// A schema has one of each.
+    @usableFromInline static func == (left: EntityModel, right: EntityModel) -> Bool {
+        left === right
+    }
+}

@@ -47,8 +47,10 @@ struct DeltaPlan {
     var conflicts: [DeltaConflict] = []
     /// What stands for all relationships and deletions.
     var journal: Journal?
+    /// The edits are not saved.
+    var isUnsaved = false
     /// Edits are taken back that are not saved: what others saved beneath them is shown.
-    var uncovers = false
+    var uncovers: Bool { isUnsaved && side == .before }
 }
 
 extension DeltaPlan {
@@ -85,9 +87,10 @@ extension ManagedObjectContext {
     ) -> DeltaPlan {
         var plan = DeltaPlan(side: side)
         // Unsaved edits of relationships are taken back as such, whatever others did.
-        let isUnsaved = delta.journals?.era == era
-        if isUnsaved, !has(.undoForgetsTheJournal) { plan.journal = delta.journals?.on(side) }
-        plan.uncovers = isUnsaved && side == .before
+        plan.isUnsaved = delta.journals?.era == era
+        if plan.isUnsaved, !has(.undoForgetsTheJournal) {
+            plan.journal = delta.journals?.on(side)
+        }
         let isReturning = Set(
             delta.items.filter { $0.isThere(side) && !$0.isThere(side.other) }
                 .filter { !isThere($0.id, $0.model) }.map(\.id)
@@ -137,16 +140,18 @@ extension ManagedObjectContext {
         return plan
     }
 
-    /// Out of sight, edits are taken back all the same, and so is what a transaction that throws
-    /// set in an object that others deleted: its attributes. Of relationships nothing is left where
-    /// the journal says nothing of them: an object that is gone leads nowhere.
+    /// Out of sight, edits are taken back all the same. So are edits that are not saved of an
+    /// object that others deleted, and those of a transaction that throws: its attributes. Of
+    /// relationships nothing is left where the journal says nothing of them: an object that is gone
+    /// leads nowhere.
     private func editsOfGone(
         _ item: GraphDelta.Item,
         _ plan: DeltaPlan,
         _ leavesOthersDeletions: Bool
     ) -> GraphDelta.Item? {
         if plan.journal != nil, isHidden(item.id) { return item }
-        guard leavesOthersDeletions, isDeletedByOthers(item) else { return nil }
+        let isUnsaved = plan.isUnsaved && !has(.undoLeavesEditsOfTheGone)
+        guard leavesOthersDeletions || isUnsaved, isDeletedByOthers(item) else { return nil }
         return item.with(item.values.filter { item.isAttribute($0.slot) }, [])
     }
 
@@ -253,7 +258,7 @@ extension ManagedObjectContext {
         _ overwrites: Bool,
         _ isReturning: Set<ObjectID>
     ) {
-        let object = object(item.id, item.model)
+        let object = instance(item.id, item.model, item.object)
         var slots: [(slot: Int, value: StoredValue)] = []
         for value in item.values {
             let isReference = item.model.properties[value.slot].relationship != nil

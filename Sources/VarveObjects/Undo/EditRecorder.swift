@@ -25,7 +25,7 @@ final class EditRecorder {
         let model: EntityModel
         let existed: Bool
         var wasSaved: Bool
-        /// Of an object that came or went.
+        /// Of an object that came or went, or that others deleted.
         var object: (any ManagedObject)?
         /// By slot; nil: not touched.
         var values: [StoredValue?]
@@ -51,8 +51,7 @@ final class EditRecorder {
     private var journal: Journal?
     /// Stretches that ended with a move of the context.
     private(set) var stretches: [GraphDelta] = []
-    /// Whether a stretch is kept when the journal alone has changed: edits of the relationships of
-    /// an object that others deleted show nowhere else.
+    /// Whether a stretch is kept whenever the journal is another one.
     var keepsJournals = false
     /// Edits are not taken down: they are those of an undo.
     var isPaused = false
@@ -113,6 +112,8 @@ final class EditRecorder {
         let (model, id) = (object.storage.model, object.storage.object)
         _ = entry(id, model, existed: true)
         entries[id]?.values[slot] = value
+        // Others deleted it, and nobody but its edits may hold it: a fault would find nothing.
+        if object.storage.state.contains(.gone) { entries[id]?.object = object }
         if object.storage.isStored(slot) { entries[id]?.stored.insert(slot) }
         if !led(value, model, slot, context) { entries[id]?.dangling.insert(slot) }
         if case .blob(let reference) = value { blobs[reference] = context.blob(for: reference) }
@@ -230,16 +231,30 @@ final class EditRecorder {
     /// Ends the stretch: the context is about to leave the commit.
     func endStretch(_ context: ManagedObjectContext) {
         var delta = delta(context)
-        if let journal {
-            delta.journals = GraphDelta.Journals(
-                before: journal,
-                after: context.journal,
-                era: context.era
-            )
-        }
+        delta.journals = journals(context)
         delta.commit = context.commit
         (entries, order, blobs, journal) = ([:], [], [:], nil)
-        if !delta.isEmpty || keepsJournals && delta.journals != nil { stretches.append(delta) }
+        if !delta.isEmpty || isChange(delta.journals, context) { stretches.append(delta) }
+    }
+
+    /// Whether the journal alone tells of edits: no value shows what an app wanted of the
+    /// relationships of an object that others deleted.
+    private func isChange(
+        _ journals: GraphDelta.Journals?,
+        _ context: ManagedObjectContext
+    ) -> Bool {
+        guard let journals, !context.has(.thrownLeavesLinksOfTheGone) else { return false }
+        return keepsJournals || context.saysOtherOfTheGone(journals)
+    }
+
+    /// Whether nothing was edited.
+    /// - Complexity: O(1), or O(intents) where no property was touched.
+    func isUntouched(_ context: ManagedObjectContext) -> Bool {
+        isEmpty && !isChange(journals(context), context)
+    }
+
+    private func journals(_ context: ManagedObjectContext) -> GraphDelta.Journals? {
+        journal.map { .init(before: $0, after: context.journal, era: context.era) }
     }
 
     /// A stretch takes in what its deletions did when they were saved.
@@ -327,7 +342,7 @@ final class EditRecorder {
             exists: exists,
             wasSaved: entry.wasSaved,
             reachedBy: exists ? nil : entry.reachedBy,
-            object: isWhole ? object : nil,
+            object: isWhole || object.storage.state.contains(.gone) ? object : nil,
             values: values,
             lists: lists
         )

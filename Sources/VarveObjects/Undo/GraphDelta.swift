@@ -98,7 +98,8 @@ struct GraphDelta {
         let wasSaved: Bool
         /// Of a deleted object: the one from which a cascade came to it; nil: the app deleted it.
         var reachedBy: ObjectID?
-        /// Of an object that came or went: so that it is the same instance again.
+        /// Of an object that came or went, or that others deleted: so that it is the same instance
+        /// again.
         var object: (any ManagedObject)?
         /// Of an object that came or went: every column. Behind a deletion stand the relationships
         /// that it had at last: they say what its cascades reached.

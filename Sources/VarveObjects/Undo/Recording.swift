@@ -225,6 +225,21 @@ extension ManagedObjectContext {
         for recorder in recorders { recorder.endStretch(self) }
     }
 
+    /// Whether two journals want different relationships of objects that others deleted.
+    /// - Complexity: O(intents)
+    func saysOtherOfTheGone(_ journals: GraphDelta.Journals) -> Bool {
+        func ofTheGone(_ journal: Journal) -> [Intent] {
+            var journal = journal
+            return journal.intents.filter { intent in
+                let ends = [intent.subject?.owner, intent.object]
+                return ends.contains { id in
+                    id.flatMap(registered)?.storage.state.contains(.gone) == true
+                }
+            }
+        }
+        return ofTheGone(journals.before) != ofTheGone(journals.after)
+    }
+
     /// All edits are given up: there is nothing to go back to.
     func forgetRecords() {
         for recorder in recorders { recorder.forget() }

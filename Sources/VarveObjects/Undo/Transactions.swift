@@ -23,7 +23,7 @@ extension ManagedObjectContext {
         let start = withdrawals
         let isTakenOut = takeOutEditUnderWay()
         let recorder = EditRecorder()
-        recorder.keepsJournals = !container.has(.thrownLeavesLinksOfTheGone)
+        recorder.keepsJournals = true
         recorders.append(recorder)
         if openTransactions == 0 { refusals.forgetMadeGood() }
         openTransactions += 1

@@ -152,7 +152,7 @@ extension ManagedObjectContext {
 
     /// Whether there are edits that are no step yet. What is only marked to be deleted is one.
     private func hasOpenStep(_ steps: UndoSteps) -> Bool {
-        !steps.recorder.isEmpty || !deletesToProcess.isEmpty
+        !deletesToProcess.isEmpty || !steps.recorder.isUntouched(self)
     }
 
     /// The name of the step that `undo()` takes back; empty: it has none, or there is no step.

@@ -142,6 +142,8 @@ final class PictureDesk {
     let context: ManagedObjectContext
     var state = PictureState()
     var held: [ManagedObjectID: any Pictured] = [:]
+    /// The last rows of what others deleted as well: an undo of the own deletion leaves its edits.
+    var ended: [ManagedObjectID: PictureCard] = [:]
     /// What was shown before the first step that can be undone, and behind each; empty: nothing is
     /// recorded.
     var steps: [PictureState] = []

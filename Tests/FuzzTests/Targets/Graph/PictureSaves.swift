@@ -22,6 +22,8 @@ struct PictureForecast {
         let giveUps = givesUp && state.deleted.contains { world.isChanged($0, since: state) }
         for (id, theirs) in world.stored {
             values[id] = theirs.values.map { [$0] }
+            // A deletion takes the link of a guest that others put there.
+            if theirs.guestOf.map(state.deleted.contains) == true { mayConflict = true }
             if state.deleted.contains(id) {
                 if world.isTouched(id, since: state) { mustConflict = true }
                 if world.isChanged(id, since: state) { mayConflict = true }
@@ -221,6 +223,11 @@ extension PictureWorld {
             new.gone[id] = GonePicture(card: known.row, row: known.row)
         }
         desk.state = new
+        desk.ended = [:]
+        // What the save gave up, no step brings again.
+        for step in desk.steps.indices {
+            for id in desk.steps[step].gone.keys { desk.steps[step].dropEdits(ofGone: id) }
+        }
     }
 
     // MARK: Moving
@@ -238,6 +245,7 @@ extension PictureWorld {
         var new = old
         (new.commit, new.base, new.edits) = (commits, stored, [:])
         new.deleted = old.deleted.filter { stored[$0] != nil }
+        for id in old.deleted.subtracting(new.deleted) { desk.ended[id] = old.base[id] }
         new.gone = old.gone.filter { stored[$0.key] == nil }
         new.shown = old.shown.filter { old.base[$0.key] == nil }
         for (id, row) in old.base where stored[id] == nil && !old.deleted.contains(id) {

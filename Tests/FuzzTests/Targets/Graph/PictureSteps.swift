@@ -178,12 +178,17 @@ extension PictureWorld {
     }
 
     private func lay(_ desk: PictureDesk, _ skipped: [SkippedEdit]) throws {
-        // Edits of what others deleted stay, and that is told.
+        // Edits of what others deleted go and come again, but for those that a save gave up.
         for skip in skipped
-        where desk.state.shown[skip.object] != nil || skip.reason != .deletedSince {
+        where desk.state.shown[skip.object] != nil || skip.reason != .deletedSince
+            || desk.state.gone[skip.object]?.edits.isEmpty == false
+        {
             throw Violation("skipped: \(skipped)")
         }
-        desk.state.adopt(desk.steps[desk.place].shown, desk.state.gone)
+        for id in desk.state.gone.keys { desk.state.dropEdits(ofGone: id) }
+        var step = desk.steps[desk.place]
+        for skip in skipped { step.gone[skip.object] = nil }
+        desk.state.adopt(step.shown, desk.state.gone.merging(step.gone) { $1 })
         desk.tidy()
         try check(desk)
     }
@@ -199,10 +204,14 @@ extension PictureWorld {
     private func takeWhatIsShown(_ desk: PictureDesk) throws {
         let now = try PictureDesk.read(desk.context)
         var gone: [ManagedObjectID: GonePicture] = [:]
-        for (id, known) in desk.state.gone where now[id] == nil {
-            var known = known
-            // An edit of it keeps it.
-            known.card = try PictureCard(try desk.object(id))
+        let deleted = Set(desk.context.deletedObjects.map(\.objectID))
+        let ids = Set(desk.state.gone.keys).union(desk.ended.keys)
+        for id in ids where now[id] == nil && !deleted.contains(id) {
+            // An edit of it keeps it, as long as no step takes that back.
+            guard let row = desk.state.gone[id]?.row ?? desk.ended[id],
+                let object = desk.context.registeredObject(with: id) as? any Pictured
+            else { continue }
+            var known = GonePicture(card: try PictureCard(object), row: row)
             known.edits = Set(
                 known.card.values.indices.filter { known.card.values[$0] != known.row.values[$0] }
             )
