@@ -179,6 +179,109 @@ import VarveObjects
         #expect(try container.newContext().fetch(Item.all).map(\.title).contains("edited"))
     }
 
+    @Test("A step holds an object that others deleted behind it", arguments: [false, true])
+    func heldByItsStep(_ isRelationship: Bool) throws {
+        let world = try world()
+        let (container, context) = (world.container, world.context)
+        var item: Item? = Item(in: context)
+        item?.title = "stored"
+        try context.save()
+        context.removeAllUndoSteps()
+        let id = try #require(item?.id)
+        if !isRelationship { item?.title = "edited" }
+        try saveElsewhere(container) { try $0.delete($0.object(with: id)) }
+        if isRelationship {
+            context.advance()
+            item?.folder = world.new
+        }
+        item = nil
+        context.advance()
+        #expect(context.hasChanges && context.canUndo)
+        #expect(try context.undo().isEmpty)
+        #expect(!context.hasChanges)
+        #expect(try context.redo().isEmpty)
+        #expect(context.hasChanges && context.readFailures.isEmpty)
+        #expect(try context.undo().isEmpty)
+        #expect(!context.hasChanges)
+        try context.save()
+        #expect(item == nil)
+    }
+
+    @Test("A relationship that is set to what the row has is no edit")
+    func andBack() throws {
+        let world = try world()
+        let (context, item) = (world.context, world.item)
+        try world.deleteElsewhere()
+        context.advance()
+        item.folder = world.new
+        #expect(context.hasChanges)
+        item.folder = world.old
+        #expect(!context.hasChanges)
+        try context.undo()
+        try world.expectNothing(.error)
+    }
+
+    @Test("Of a relationship alone nothing is left behind a save", arguments: [false, true])
+    func saved(_ isGroup: Bool) throws {
+        let world = try world()
+        let (context, item) = (world.context, world.item)
+        try world.deleteElsewhere()
+        context.advance()
+        if isGroup {
+            context.withUndoGroup { item.folder = world.new }
+        } else {
+            item.folder = world.new
+        }
+        try context.save(mergePolicy: .overwrite)
+        #expect(!context.canUndo && !context.canRedo && !context.hasChanges)
+    }
+
+    /// The others' folder is gone: setting the property anew is an edit that shows nothing.
+    @Test("An edit that shows nothing does not bring undone ones back")
+    func stale() throws {
+        let world = try world()
+        let (context, item) = (world.context, world.item)
+        let second = Item(in: context)
+        try context.save()
+        context.withUndoGroup { (item.folder, second.folder) = (world.new, world.old) }
+        try saveElsewhere(world.container) { try $0.delete($0.object(with: world.new.id)) }
+        context.advance()
+        item.folder = nil
+        #expect(try context.undo().allSatisfy { $0.reason != .deletedSince })
+        #expect(second.folder == nil)
+        context.withUndoGroup { world.other.name = "t" }
+        #expect(try context.undo().isEmpty)
+        #expect(second.folder == nil && world.other.name.isEmpty)
+    }
+
+    /// An undo has ended the instance that a step knows, and others have brought its row back.
+    @Test("A step does not show an instance that has ended")
+    func ended() throws {
+        let world = try world()
+        let (container, context) = (world.container, world.context)
+        let other = container.newContext()
+        other.undoLimit = 9
+        let item = world.item
+        let id = item.id
+        try other.delete(other.object(with: id))
+        let commit = try #require(try other.save().commit)
+        context.advance()
+        context.withUndoGroup { item.title = "x" }
+        try context.revert(commit: commit, policy: .overwrite)
+        try context.undo()
+        try other.undo()
+        try other.save()
+        context.advance()
+        try context.undo()
+        let shown = try #require(try context.fetch(Item.all).first)
+        #expect(shown.title == "before")
+        shown.title = "set"
+        #expect(shown.title == "set")
+        try context.save(mergePolicy: .overwrite)
+        #expect(try container.newContext().object(with: id).title == "set")
+        context.removeAllUndoSteps()
+    }
+
     @Test("Steps of nothing are none")
     func nothing() throws {
         let world = try world()

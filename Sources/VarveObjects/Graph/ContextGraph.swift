@@ -232,7 +232,10 @@ extension ManagedObjectContext: GraphState {
     /// Takes down what the app wants and shows it. A read that fails on the way is remembered, and
     /// nothing changes.
     func submit(_ intent: Intent, _ object: any ManagedObject) {
-        if !recorders.isEmpty { recordJournal() }
+        if !recorders.isEmpty {
+            recordJournal()
+            recordEditOfTheGone(object)
+        }
         // An observer edits while a step, or the journal, is laid. No step knows of it: a journal
         // of one would lose it, values do not.
         if observersTold > 0, replays > 0 || undoSteps?.recorder.isPaused == true { era += 1 }
@@ -266,11 +269,16 @@ extension ManagedObjectContext: GraphState {
             return
         }
         if isOutermost { journal.end() }
-        // No value tells of what is wanted of an object that others deleted.
-        if let key = intent.subject, !object.isInserted, case .relate = intent,
-            object.storage.edits?.values[key.slot] == nil, !object.storage.state.contains(.gone)
+        if let key = intent.subject, !object.isInserted, case .relate(_, _, _, let target) = intent,
+            object.storage.edits?.values[key.slot] == nil
         {
-            journal.takeBack(key)
+            if !object.storage.state.contains(.gone) {
+                journal.takeBack(key)
+            } else if value(of: object, slot: key.slot)?.object == target {
+                // No value tells of what is wanted of an object that others deleted: this is what
+                // its row has.
+                forgetWanted(key)
+            }
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
@@ -312,16 +320,19 @@ extension ManagedObjectContext: GraphState {
             }
             return
         }
-        guard case .relate = intent else { return }
-        let wanted = lostTargets.contains {
-            $0.owner == subject.owner && $0.slot == subject.slot
+        guard case .relate = intent, lostTargets.contains(where: { $0.isAbout(subject) }) else {
+            return
         }
-        guard wanted else { return }
-        journal.removeAll { other in
-            if case .relate = other { return other.subject == subject }
+        forgetWanted(subject)
+    }
+
+    /// A to-one relationship wants nothing else than what its row has.
+    private func forgetWanted(_ key: ToManyKey) {
+        journal.removeAll { intent in
+            if case .relate = intent { return intent.subject == key }
             return false
         }
-        lostTargets.removeAll { $0.owner == subject.owner && $0.slot == subject.slot }
+        lostTargets.removeAll { $0.isAbout(key) }
     }
 
     /// Without any difference from the commit there is nothing to remember.

@@ -85,6 +85,8 @@ struct LostTarget {
     func isAbout(_ id: ObjectID, _ slot: Int, _ other: ObjectID?) -> Bool {
         owner == id && self.slot == slot && (other == nil || other == target)
     }
+
+    func isAbout(_ key: ToManyKey) -> Bool { owner == key.owner && slot == key.slot }
 }
 
 /// Steps of the object layer that tests of tests leave out (docs/Testing.md). Planted through

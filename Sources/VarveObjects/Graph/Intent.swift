@@ -74,15 +74,6 @@ enum Intent: Equatable {
         }
     }
 
-    /// The object whose relationship the app named.
-    var object: ObjectID {
-        switch self {
-        case .relate(_, let id, _, _), .link(_, let id, _, _, _), .unlink(_, let id, _, _),
-            .arrange(_, let id, _, _), .delete(_, let id):
-            id
-        }
-    }
-
     /// Whether it names one of some objects.
     func names(_ ids: Set<ObjectID>) -> Bool {
         switch self {

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         endStretches()
         endUndoStep("")
         if let reached { learn(reached) }
-        era += 1
+        endEra()
         let lists = shownLists()
         let exchanged = references(to: plan.rulings.replaced, changes)
         var written = endEdits(of: changes, plan)

@@ -157,7 +157,14 @@ extension ManagedObjectContext {
 
     func isDeletedByOthers(_ item: GraphDelta.Item) -> Bool {
         guard let object = registered(item.id) ?? item.object else { return false }
-        return object.storage.state.contains(.gone) && !object.storage.state.contains(.ended)
+        let state = object.storage.state
+        return state.contains(.gone) && state.isDisjoint(with: [.ended, .invalid])
+    }
+
+    /// The object of an item that stays: one that others deleted cannot be read again.
+    func shownInstance(_ item: GraphDelta.Item) -> any ManagedObject {
+        isDeletedByOthers(item)
+            ? instance(item.id, item.model, item.object) : object(item.id, item.model)
     }
 
     private func decideReturning(
@@ -258,7 +265,7 @@ extension ManagedObjectContext {
         _ overwrites: Bool,
         _ isReturning: Set<ObjectID>
     ) {
-        let object = instance(item.id, item.model, item.object)
+        let object = shownInstance(item)
         var slots: [(slot: Int, value: StoredValue)] = []
         for value in item.values {
             let isReference = item.model.properties[value.slot].relationship != nil

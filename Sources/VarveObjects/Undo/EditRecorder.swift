@@ -49,6 +49,8 @@ final class EditRecorder {
     private var blobs: [BlobReference: Blob] = [:]
     /// As it was when the stretch began.
     private var journal: Journal?
+    /// What others deleted, and whose relationships were edited: only the journal tells of that.
+    private var gone: [ObjectID: any ManagedObject] = [:]
     /// Stretches that ended with a move of the context.
     private(set) var stretches: [GraphDelta] = []
     /// Whether a stretch is kept whenever the journal is another one.
@@ -57,7 +59,7 @@ final class EditRecorder {
     var isPaused = false
 
     /// Whether nothing was touched.
-    var isEmpty: Bool { entries.isEmpty && stretches.isEmpty }
+    var isEmpty: Bool { entries.isEmpty && stretches.isEmpty && gone.isEmpty }
     /// Objects touched since the last move.
     var count: Int { entries.count }
 
@@ -67,8 +69,12 @@ final class EditRecorder {
         order = []
         blobs = [:]
         journal = nil
+        gone = [:]
         stretches = []
     }
+
+    /// An edit left nothing to undo: the next step begins with what is wanted then.
+    func forgetJournal() { if isEmpty { journal = nil } }
 
     /// Goes back to the stretches of a moment in which none was open.
     func goBack(to known: [GraphDelta]) {
@@ -81,6 +87,11 @@ final class EditRecorder {
     /// Called before the journal changes, and before anything else does.
     func note(_ journal: Journal) {
         if self.journal == nil, !isPaused { self.journal = journal }
+    }
+
+    /// A relationship of an object that others deleted is about to be edited.
+    func hold(_ object: any ManagedObject) {
+        if !isPaused { gone[object.storage.object] = object }
     }
 
     private func entry(_ id: ObjectID, _ model: EntityModel, existed: Bool) -> Entry {
@@ -233,8 +244,10 @@ final class EditRecorder {
         var delta = delta(context)
         delta.journals = journals(context)
         delta.commit = context.commit
-        (entries, order, blobs, journal) = ([:], [], [:], nil)
-        if !delta.isEmpty || isChange(delta.journals, context) { stretches.append(delta) }
+        let isChange = !delta.isEmpty || isChange(delta.journals, context)
+        delta.held = Array(gone.values)
+        (entries, order, blobs, journal, gone) = ([:], [], [:], nil, [:])
+        if isChange { stretches.append(delta) }
     }
 
     /// Whether the journal alone tells of edits: no value shows what an app wanted of the
@@ -244,13 +257,7 @@ final class EditRecorder {
         _ context: ManagedObjectContext
     ) -> Bool {
         guard let journals, !context.has(.thrownLeavesLinksOfTheGone) else { return false }
-        return keepsJournals || context.saysOtherOfTheGone(journals)
-    }
-
-    /// Whether nothing was edited.
-    /// - Complexity: O(1), or O(intents) where no property was touched.
-    func isUntouched(_ context: ManagedObjectContext) -> Bool {
-        isEmpty && !isChange(journals(context), context)
+        return keepsJournals || !gone.isEmpty && journals.differ(on: Set(gone.keys))
     }
 
     private func journals(_ context: ManagedObjectContext) -> GraphDelta.Journals? {

@@ -148,6 +148,9 @@ struct GraphDelta {
     /// The blobs that the values name: their bytes are kept as long as this is.
     var blobs: [BlobReference: Blob] = [:]
 
+    /// Objects that others deleted, and of whose edited relationships only the journals tell.
+    var held: [any ManagedObject] = []
+
     /// The journals at both ends: as long as their edits are not saved, they say more than values.
     var journals: Journals?
 
@@ -160,7 +163,20 @@ struct GraphDelta {
         let era: Int
 
         func on(_ side: DeltaSide) -> Journal { side == .before ? before : after }
+
+        /// Whether they want different relationships of some objects.
+        /// - Complexity: O(intents)
+        func differ(on ids: Set<ObjectID>) -> Bool {
+            func intents(_ journal: Journal) -> [Intent] {
+                var journal = journal
+                return journal.intents.filter { $0.names(ids) }
+            }
+            return intents(before) != intents(after)
+        }
     }
+
+    /// Whether nothing is left of it to lay: it is saved, and no value tells of it.
+    func isVoid(in era: Int) -> Bool { items.isEmpty && journals?.era != era }
 }
 
 extension GraphDelta.List {

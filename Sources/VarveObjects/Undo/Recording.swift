@@ -225,19 +225,12 @@ extension ManagedObjectContext {
         for recorder in recorders { recorder.endStretch(self) }
     }
 
-    /// Whether two journals want different relationships of objects that others deleted.
-    /// - Complexity: O(intents)
-    func saysOtherOfTheGone(_ journals: GraphDelta.Journals) -> Bool {
-        func ofTheGone(_ journal: Journal) -> [Intent] {
-            var journal = journal
-            return journal.intents.filter { intent in
-                let ends = [intent.subject?.owner, intent.object]
-                return ends.contains { id in
-                    id.flatMap(registered)?.storage.state.contains(.gone) == true
-                }
-            }
-        }
-        return ofTheGone(journals.before) != ofTheGone(journals.after)
+    /// A relationship of an object that others deleted is about to be edited, and shows nowhere.
+    func recordEditOfTheGone(_ object: any ManagedObject) {
+        guard isRecorded, object.storage.state.contains(.gone),
+            alsoDeleted[object.storage.object] == nil
+        else { return }
+        for recorder in recorders { recorder.hold(object) }
     }
 
     /// All edits are given up: there is nothing to go back to.

@@ -214,7 +214,7 @@ extension ManagedObjectContext {
     }
 
     private func setAttributes(_ step: DeltaPlan.Step, _ delta: GraphDelta, since start: Int) {
-        let object = instance(step.item.id, step.item.model, step.item.object)
+        let object = shownInstance(step.item)
         // Something else that is deleted takes it along, and may give it back.
         let isHidden = isHidden(step.item.id)
         if object.storage.isDeleted, !isHidden, !isDeletedByOthers(step.item) { return }

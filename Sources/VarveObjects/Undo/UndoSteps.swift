@@ -56,6 +56,12 @@ final class UndoSteps {
         undone = []
     }
 
+    /// Steps of which nothing is left, now that their edits are saved.
+    func forgetVoid(era: Int) {
+        done.removeAll { $0.deltas.allSatisfy { $0.isVoid(in: era) } }
+        undone.removeAll { $0.deltas.allSatisfy { $0.isVoid(in: era) } }
+    }
+
     /// The steps to redo stand on what is no more.
     func noteEdit() { if !undone.isEmpty, !recorder.isPaused { undone = [] } }
 
@@ -104,8 +110,8 @@ extension ManagedObjectContext {
     // MARK: Settings
 
     /// How many steps can be undone; 0, the default: edits are not recorded. Each step keeps the
-    /// values that its edits changed, and objects that they deleted. A smaller number drops the
-    /// oldest steps.
+    /// values that its edits changed, and objects that they or others deleted, with their large
+    /// values and blobs. A smaller number drops the oldest steps.
     public var undoLimit: Int {
         get { undoSteps?.limit ?? 0 }
         set {
@@ -152,7 +158,7 @@ extension ManagedObjectContext {
 
     /// Whether there are edits that are no step yet. What is only marked to be deleted is one.
     private func hasOpenStep(_ steps: UndoSteps) -> Bool {
-        !deletesToProcess.isEmpty || !steps.recorder.isUntouched(self)
+        !deletesToProcess.isEmpty || !steps.recorder.isEmpty
     }
 
     /// The name of the step that `undo()` takes back; empty: it has none, or there is no step.
@@ -210,7 +216,8 @@ extension ManagedObjectContext {
     public func undo() throws -> [SkippedEdit] {
         try checkUndo("undo")
         endUndoStep("")
-        guard let steps = undoSteps, let step = steps.done.popLast() else { return [] }
+        guard let steps = undoSteps, var step = steps.done.popLast() else { return [] }
+        step.deltas = step.deltas.map(holdingTheGone)
         defer { announceStates() }
         let start = withdrawals
         let (skipped, _) = lay(step.deltas.reversed(), to: .before, steps)
@@ -228,13 +235,27 @@ extension ManagedObjectContext {
     public func redo() throws -> [SkippedEdit] {
         try checkUndo("redo")
         endUndoStep("")
-        guard let steps = undoSteps, let step = steps.undone.popLast() else { return [] }
+        guard let steps = undoSteps, var step = steps.undone.popLast() else { return [] }
+        step.deltas = step.deltas.map(holdingTheGone)
         defer { announceStates() }
         let start = withdrawals
         let (skipped, done) = lay(step.deltas, to: .after, steps)
         if withdrawals != start { return skipped }
         steps.push(UndoSteps.Step(name: step.name, deltas: done))
         return skipped
+    }
+
+    /// The same, so that objects that others deleted meanwhile live as long as it: without edits
+    /// nothing else holds them.
+    private func holdingTheGone(_ delta: GraphDelta) -> GraphDelta {
+        var delta = delta
+        for (index, item) in delta.items.enumerated() where item.object == nil {
+            guard let object = registered(item.id), object.storage.state.contains(.gone) else {
+                continue
+            }
+            delta.items[index] = item.with(item.values, item.lists, as: object)
+        }
+        return delta
     }
 
     /// Forgets all steps, and keeps the edits.
@@ -277,9 +298,19 @@ extension ManagedObjectContext {
         )
     }
 
+    /// The edits are saved: journals of steps say nothing of what is not.
+    func endEra() {
+        era += 1
+        undoSteps?.forgetVoid(era: era)
+    }
+
     /// Makes a step of what was recorded.
     func endUndoStep(_ name: String) {
-        guard let steps = undoSteps, steps.depth == 0, hasOpenStep(steps) else { return }
+        guard let steps = undoSteps, steps.depth == 0 else { return }
+        guard hasOpenStep(steps) else {
+            steps.recorder.forgetJournal()
+            return
+        }
         processPendingDeletions()
         let deltas = steps.recorder.take(self)
         if deltas.isEmpty { return }
