@@ -123,11 +123,13 @@ final class MeddlingWorld: TangleWorld {
             watch(object, observer)
         }
         let isUndo = random.next() % 2 == 0
+        // An earlier one may be the last step, behind a redo.
+        let title = "taken back, line \(script.count)"
         note("in context \(contexts[0] === context ? 0 : 1), to be taken back {")
         struct Stop: Error {}
         var inner = random
         if isUndo {
-            try context.withUndoGroup("taken back") {
+            try context.withUndoGroup(title) {
                 for _ in 0..<4 { try edit(context, &inner) }
                 context.processPendingChanges()
             }
@@ -142,7 +144,7 @@ final class MeddlingWorld: TangleWorld {
         }
         note("} \(isUndo ? "undo" : "throws")")
         turnOff()
-        if isUndo, context.undoActionName == "taken back" { try context.undo() }
+        if isUndo, context.undoActionName == title { try context.undo() }
         context.acknowledgeRefusedEdits()
         func known(_ shown: ShownGraph) -> ShownGraph {
             var shown = shown
