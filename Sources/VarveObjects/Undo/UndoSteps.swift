@@ -245,8 +245,8 @@ extension ManagedObjectContext {
         return skipped
     }
 
-    /// The same, so that objects that others deleted meanwhile live as long as it: without edits
-    /// nothing else holds them.
+    /// A delta that holds its objects which others deleted meanwhile. Without edits nothing else
+    /// holds them.
     private func holdingTheGone(_ delta: GraphDelta) -> GraphDelta {
         var delta = delta
         for (index, item) in delta.items.enumerated() where item.object == nil {
