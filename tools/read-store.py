@@ -1459,13 +1459,17 @@ def log_lines(store):
         void = "behind" if behind else "" if offset in chain else "void"
         if offset in bodies and bodies[offset].offset > offset:
             commit = bodies[offset]
-            frames, kinds = offset, []
+            frames, kinds, note = offset, [], ""
             while frames < commit.offset:
-                kinds.append(store.frame(frames).kind)
-                frames = store.frame(frames).end
+                frame = store.frame(frames)
+                if frame is None or frame.end > commit.offset:
+                    note = "damaged: no frame of this body at %X" % frames
+                    break
+                kinds.append(frame.kind)
+                frames = frame.end
             counts = ["%d %s" % (kinds.count(kind), KINDS[kind]) for kind in (VALUE, PAGE)
                       if kind in kinds]
-            line(offset, commit.offset - offset, ", ".join(counts))
+            line(offset, commit.offset - offset, ", ".join(counts) or "body", note=note)
             offset = commit.offset
         elif commit is not None:
             flags = [name for bit, name in ((SETTLE, "settle"), (STACKED, "stacked"))

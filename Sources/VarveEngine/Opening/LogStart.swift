@@ -192,7 +192,7 @@ struct LogStart {
             do throws(EngineError) {
                 return try settle.run(
                     state,
-                    of: recovered.unsettled,
+                    of: recovered,
                     record: record,
                     stamp: replay.stamp + 1,
                     &log

@@ -4,7 +4,7 @@
 // - A settle chains to the newest proven commit and declares the old copies a void: it never builds
 //   on a frame that may not be on disk.
 // - Every byte of the new state that lies at or above the proven end is written again: changed
-//   nodes, pages, large values and small blobs.
+//   nodes, pages, large values and small blobs (SettleValues.swift).
 // - A crash inside a settle leaves the same choice to the next opening.
 // - It leaves half of what is kept for deletes on a full disk: things are deleted behind an
 //   opening, too. Where it finds no room the commits are written as row changes, and where those
@@ -23,11 +23,12 @@ struct Settle {
     /// Appends and syncs the settle. Returns the clean state.
     func run(
         _ state: StoreState,
-        of commits: [ScannedCommit],
+        of recovered: RecoveredLog,
         record: CommitRecord,
         stamp: UInt64,
         _ log: inout LogWriter
     ) throws(EngineError) -> StoreState {
+        let commits = recovered.unsettled
         let editor = StateEditor(
             base: state,
             number: state.number,
@@ -35,7 +36,7 @@ struct Settle {
             generation,
             options
         )
-        try copyValues(editor, &log)
+        try copyValues(of: recovered.unproven, editor, &log)
         var pages = PageWriter(
             commit: state.number,
             nodes: generation.nodes,
@@ -82,94 +83,6 @@ struct Settle {
         } catch {
             throw .io(error)
         }
-    }
-
-    // MARK: Values
-
-    /// Copies VALUE frames whose bytes are not proven.
-    private func copyValues(_ editor: StateEditor, _ log: inout LogWriter) throws(EngineError) {
-        for id in [TreeID.largeValues, .blobs] {
-            var entries: [(key: [UInt8], value: [UInt8])] = []
-            let tree = try editor.tree(id)
-            if let root = try changedRoot(tree) { try collect(root, tree, &entries) }
-            for (key, value) in entries {
-                try copy(key, value, of: id, editor, &log)
-            }
-        }
-    }
-
-    private func changedRoot(_ tree: Tree) throws(EngineError) -> TreeNode? {
-        if let node = tree.root.node { return node }
-        guard let address = tree.root.address, address.offset >= provenEnd else { return nil }
-        return try tree.rootNode()
-    }
-
-    /// Entries of leaves that are in memory only or not proven: all that can name a new frame.
-    private func collect(
-        _ node: TreeNode,
-        _ tree: Tree,
-        _ entries: inout [(key: [UInt8], value: [UInt8])]
-    ) throws(EngineError) {
-        if node.isLeaf {
-            for index in 0..<node.count { entries.append((node.key(index), node.value(index))) }
-            return
-        }
-        for index in node.children.indices {
-            let child = node.children[index]
-            if child.node == nil, let address = child.address, address.offset < provenEnd {
-                continue
-            }
-            try collect(try tree.child(of: node, at: index), tree, &entries)
-        }
-    }
-
-    private func copy(
-        _ key: [UInt8],
-        _ value: [UInt8],
-        of tree: TreeID,
-        _ editor: StateEditor,
-        _ log: inout LogWriter
-    ) throws(EngineError) {
-        if tree == .blobs {
-            var entry = try decoded { () throws(FormatError) in try BlobEntry(decoding: value) }
-            guard case .frame(let place) = entry.place, place.address.offset >= provenEnd
-            else { return }
-            entry.place = .frame(try copy(place, &log))
-            try editor.editor(tree).put(key, entry.encoded())
-        } else {
-            let place = try decoded { () throws(FormatError) in try ValuePlace(decoding: value) }
-            guard place.address.offset >= provenEnd else { return }
-            var writer = ByteWriter(capacity: 20)
-            try copy(place, &log).append(to: &writer)
-            try editor.editor(tree).put(key, writer.bytes)
-        }
-    }
-
-    /// Copies one VALUE frame; its bytes are checked on the way.
-    func copy(
-        _ place: ValuePlace,
-        _ log: inout LogWriter
-    ) throws(EngineError) -> ValuePlace {
-        let frame = try generation.log.frame(place.address, kind: .value)
-        let front = Array(
-            frame.bytes[frame.payload.prefix(min(ValueHeader.length, frame.payload.count))]
-        )
-        let (bytes, range) = try decoded { () throws(FormatError) in
-            try Frame.body(
-                of: frame.bytes,
-                payload: frame.payload,
-                header: frame.header,
-                frontLength: ValueHeader.length,
-                place: FormatPlace("value", frame.offset)
-            )
-        }
-        let address = log.appendBody(
-            .value,
-            front: front,
-            body: Array(bytes[range]),
-            compresses: frame.header.flags.contains(.compressed)
-        )
-        return ValuePlace(address: address, length: place.length)
     }
 
     // MARK: What was absorbed

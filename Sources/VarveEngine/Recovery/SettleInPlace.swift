@@ -73,7 +73,7 @@ extension Settle {
     }
 
     /// The system has forgotten what it had in its memory only, since the log was read.
-    private static let changed = EngineError(
+    static let changed = EngineError(
         .ioFailed,
         "reads of the store's log contradict each other"
     )
