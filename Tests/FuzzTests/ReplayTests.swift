@@ -20,7 +20,10 @@ import VarveTesting
     func everyInputThatFailedOnceRuns(name: String) throws {
         let target = try #require(FuzzTarget.all.first { $0.name == name })
         target.prepare()
-        for input in try Self.kept(target) {
+        let kept = try Self.kept(target)
+        // Bugs of forged files have no other test than their inputs.
+        if name == "open-fixed" { #expect(kept.count >= 7) }
+        for input in kept {
             do { try target.run(input.bytes) } catch { Issue.record("\(input.name): \(error)") }
         }
     }

@@ -115,12 +115,13 @@ import VarveObjects
         try container.compactNow()
         #expect(picture?.isDeleted == true)
         #expect(files(folder).count == (isOwn ? 0 : 1))
+        weak let kept = picture
         picture = nil
         Tag(in: other).name = "x"
         try other.save()
         context.advance()
         try container.compactNow()
-        #expect(files(folder).isEmpty && picture == nil)
+        #expect(files(folder).isEmpty && kept == nil)
         context.reset()
         other.reset()
         try container.closeNow()

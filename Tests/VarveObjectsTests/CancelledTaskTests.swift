@@ -19,7 +19,7 @@ private final class Blocker: Sendable {
             try await container.performBackgroundTask { _ in
                 begun.yield()
                 // A test that fails goes on in the end.
-                _ = mayEnd.wait(timeout: .now() + 30)
+                _ = mayEnd.wait(timeout: .now() + 600)
                 hasEnded.withLock { $0 = true }
             }
         }

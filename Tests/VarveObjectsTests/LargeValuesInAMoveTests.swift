@@ -112,7 +112,11 @@ import VarveObjects
         try context.save()
         var codes: [StoreError.Code?] = []
         let look = Look {
-            for picture in pictures { codes.append(code { _ = try picture.data?.readAll() }) }
+            for picture in pictures {
+                let data = picture.data
+                // None at all is missing as well.
+                codes.append(data == nil ? .blobMissing : code { _ = try data?.readAll() })
+            }
         }
         look.watch { _ = pictures[0].data }
         try saveElsewhere(container) { context in

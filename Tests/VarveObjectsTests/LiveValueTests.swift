@@ -122,7 +122,7 @@ import VarveBase
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aLoopOverChangesFollowsOthers() async throws {
+    @Test(.timeLimit(.minutes(10))) func aLoopOverChangesFollowsOthers() async throws {
         let container = try memory()
         let follower = Follower(container)
         let following = Task { try await follower.follow(until: 30) }
@@ -135,7 +135,7 @@ import VarveBase
         #expect(counts == counts.sorted())
     }
 
-    @Test(.timeLimit(.minutes(1))) func aLoopEndsWithItsTaskAndWithTheContainer() async throws {
+    @Test(.timeLimit(.minutes(10))) func aLoopEndsWithItsTaskAndWithTheContainer() async throws {
         let container = try memory()
         let follower = Follower(container)
         let cancelled = Task { try await follower.follow(until: .max) }
@@ -149,7 +149,7 @@ import VarveBase
     }
 
     /// Copies of one iterator share what waits for them: each change goes to one of them.
-    @MainActor @Test(.timeLimit(.minutes(1))) func twoTasksShareAnIterator() async throws {
+    @MainActor @Test(.timeLimit(.minutes(10))) func twoTasksShareAnIterator() async throws {
         let container = try memory()
         let list = try container.viewContext.live(Item.all)
         let shared = list.changes.makeAsyncIterator()
@@ -168,7 +168,7 @@ import VarveBase
         #expect(told == 3)
     }
 
-    @MainActor @Test(.timeLimit(.minutes(1)))
+    @MainActor @Test(.timeLimit(.minutes(10)))
     func theViewContextFollowsByItself() async throws {
         let container = try memory()
         let view = container.viewContext

@@ -59,6 +59,8 @@ import VarveObjects
     @Test("Planted bugs are found", arguments: PlantedObjectBug.ofThrown)
     func plantedBugsAreFound(_ bug: PlantedObjectBug) throws {
         for seed in 1...500 as ClosedRange<UInt64> where try finding(seed: seed, [bug]) != nil {
+            // And only with it.
+            #expect(try finding(seed: seed) == nil)
             return
         }
         Issue.record("\(bug) passes 500 runs")

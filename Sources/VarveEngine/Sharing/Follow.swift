@@ -21,11 +21,19 @@ internal import VarveIO
 final class FollowThread: Sendable {
     private let watch = LateWatch()
 
-    init?(_ engine: Engine) {
-        let isStarted = BackgroundThread.start { [weak engine, watch] in
+    /// - Parameter isTold: whether the caller waits for the watch anyway: the system gave none
+    ///   before, and a thread for each refusal would cost more than to ask.
+    init?(_ engine: Engine, isTold: Bool) {
+        let (directory, name) = (engine.directory, engine.lockName)
+        var known: FileWatch?
+        if isTold {
+            known = directory.watch(name)
+            if known == nil { return nil }
+        }
+        let isStarted = BackgroundThread.start { [weak engine, watch, known] in
             // To make a watch takes a tenth of what an opening does, which need not wait for it.
-            let coming = engine.flatMap { $0.directory.watch($0.lockName) }
-            guard let made = watch.make(coming) else { return }
+            // The engine is not held meanwhile: one that ended here would wait for this watch.
+            guard let made = watch.make(known ?? directory.watch(name)) else { return }
             // What was written before it was there.
             engine?.hear()
             while made.wait() {
@@ -33,7 +41,10 @@ final class FollowThread: Sendable {
                 engine.hear()
             }
         }
-        if !isStarted { return nil }
+        if !isStarted {
+            known?.stop()
+            return nil
+        }
     }
 
     deinit { watch.stop() }
@@ -115,6 +126,8 @@ final class Follower: Sendable {
     let thread = Mutex<FollowThread?>(nil)
     /// Whether commits of others are wanted when they happen, not only at the next snapshot.
     let wantsNews = Atomic<Bool>(false)
+    /// Whether the system gave no watch before.
+    let wasRefused = Atomic<Bool>(false)
 
     /// The thread that follows now.
     private let follows = Atomic<UInt>(0)
@@ -165,7 +178,9 @@ extension Engine {
     /// Starts the thread that hears others, unless it runs.
     func startFollowing() {
         role.follower?.thread.withLock { thread in
-            if thread == nil { thread = FollowThread(self) }
+            guard thread == nil, let follower = role.follower else { return }
+            let isTold = follower.wasRefused.load(ordering: .relaxed)
+            thread = FollowThread(self, isTold: isTold)
         }
     }
 
@@ -177,6 +192,7 @@ extension Engine {
             return false
         }
         if thread.hears { return true }
+        follower.wasRefused.store(true, ordering: .relaxed)
         // The system may give one another time.
         follower.thread.withLock { if $0 === thread { $0 = nil } }
         return false

@@ -471,7 +471,9 @@ final class TreeEditor {
     /// - Parameter address: the page of a node that is in the file.
     private func copy(_ node: TreeNode, at address: PageAddress?) -> TreeNode {
         countChanged(1)
-        if let address, node.isLeaf { allChanged.note(node, at: address.offset) }
+        if let address, node.isLeaf, loader.writesEdits {
+            allChanged.note(node, at: address.offset)
+        }
         let slack = min(weightMax(node) / 8, 1024)
         let copy =
             node.isWorthEditing

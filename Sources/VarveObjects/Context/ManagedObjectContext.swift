@@ -49,10 +49,11 @@ public final class ManagedObjectContext: Observable {
     /// The lists without inverse to which an object was added.
     var looseLists: [ObjectID: Set<ToManyKey>] = [:]
     var lostTargets: [LostTarget] = [] { didSet { tellUnsaved() } }
+    /// Objects that others deleted, and of whose relationships the journal wants something.
+    var linkedAndGone: [ObjectID: any ManagedObject] = [:] { didSet { tellKept() } }
     /// Objects that a cascade deleted, and the one from which it came to them.
     var reachedBy: [ObjectID: ObjectID] = [:]
-    /// Objects that the cascade of a new object deleted. When that one ends, each of them is
-    /// deleted for itself.
+    /// What the cascade of a new object deleted: deleted for itself when that one ends.
     var reachedByNew: [(by: ObjectID, model: EntityModel, id: ObjectID)] = []
     /// New objects that ended with owners that both deleted, since the last save.
     var endedWithOwners: Set<ObjectID> = []
@@ -98,8 +99,7 @@ public final class ManagedObjectContext: Observable {
     var recorders: [EditRecorder] = [] { didSet { tellKept() } }
     /// The journal is being laid again: nothing of it is an edit.
     var replays = 0
-    /// Above 0, the context moves: what observers read may have rows of the commit before, or edits
-    /// that are given up, and lead to what is gone.
+    /// Above 0, the context moves: observers may read old rows, edits given up, and what is gone.
     var behindReads = 0
     /// Grows when the journal's edits are saved.
     var era = 0
@@ -430,8 +430,8 @@ public final class ManagedObjectContext: Observable {
 
     /// Objects keep their context as long as that keeps none of them: else neither would end.
     private func tellKept() {
-        let keeps =
-            (!changed.isEmpty || !recorders.isEmpty) && !has(.contextsKeepThemselves)
+        let isEmpty = changed.isEmpty && recorders.isEmpty && linkedAndGone.isEmpty
+        let keeps = !isEmpty && !has(.contextsKeepThemselves)
         if keeps == keepsObjects { return }
         keepsObjects = keeps
         core.registry.keepContext(!keeps)

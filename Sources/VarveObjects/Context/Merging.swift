@@ -61,8 +61,7 @@ extension ManagedObjectContext {
         guard newer.number > known.number else { return }
         // What was deleted is decided by the commit that the app saw.
         processPendingDeletions()
-        let start = withdrawals
-        let isTakenOut = makeWholeBeforeAMove()
+        let (start, isTakenOut) = (withdrawals, makeWholeBeforeAMove())
         defer { if isTakenOut { putBack(since: start) } }
         // Observers of that may have moved it as well.
         guard let older = snapshot, newer.number > older.number else { return }
@@ -70,6 +69,7 @@ extension ManagedObjectContext {
         forgetKeptValues()
         leaving.append(has(.movesForgetLargeValues) ? newer : older)
         defer { leaving.removeLast() }
+        holdLinked(newer)
         // 1. Rows that are gone. Losing one runs the app's code, which may read more objects as
         //    they were: until all are found.
         let changes = container.feed.changes(after: older.number, through: newer.number)
@@ -250,10 +250,7 @@ extension ManagedObjectContext {
         }
         keepPlaces(of: object)
         keepLargeValues(of: object, older, keepsBlobs: !has(.goneForgetsBlobs))
-        for slot in object.storage.model.relationshipSlots
-        where object.storage.model.properties[slot].relationship?.isToMany == true {
-            _ = try? savedMembers(of: object, slot: slot)
-        }
+        keepLists(of: object)
         let place = commit
         object.storage.observation?.announce(object, nil, isBefore: true)
         defer { object.storage.observation?.announce(object, nil, isBefore: false) }
@@ -273,6 +270,15 @@ extension ManagedObjectContext {
             changed[object.storage.object] = nil
         }
         object.storage.state.insert(.gone)
+    }
+
+    /// Reads the lists of an object whose commit is about to be left: a policy may bring it back.
+    func keepLists(of object: any ManagedObject) {
+        let model = object.storage.model
+        for slot in model.relationshipSlots
+        where model.properties[slot].relationship?.isToMany == true {
+            _ = try? savedMembers(of: object, slot: slot)
+        }
     }
 
     /// Others brought it back, and it had no row: it ended as a new one, or could not be read. What

@@ -232,10 +232,8 @@ extension ManagedObjectContext: GraphState {
     /// Takes down what the app wants and shows it. A read that fails on the way is remembered, and
     /// nothing changes.
     func submit(_ intent: Intent, _ object: any ManagedObject) {
-        if !recorders.isEmpty {
-            recordJournal()
-            recordEditOfTheGone(object)
-        }
+        if !recorders.isEmpty { recordJournal() }
+        noteEditOfTheGone(object)
         // An observer edits while a step, or the journal, is laid. No step knows of it: a journal
         // of one would lose it, values do not.
         if observersTold > 0, replays > 0 || undoSteps?.recorder.isPaused == true { era += 1 }
@@ -353,6 +351,7 @@ extension ManagedObjectContext: GraphState {
         alsoDeleted = [:]
         forgetDoomed()
         lastPlaces = [:]
+        if !linkedAndGone.isEmpty { linkedAndGone = [:] }
     }
 
     private func forgetDoomed() {
@@ -404,6 +403,7 @@ extension ManagedObjectContext: GraphState {
 
     /// False: an observer edited, moved or ended something in the middle.
     private func layJournal(holdsBack: Bool) -> Bool {
+        holdTheGone()
         for (id, object) in changed.sorted(by: { $0.key < $1.key }) {
             withdrawGraphEdits(of: object, id)
         }
@@ -433,6 +433,7 @@ extension ManagedObjectContext: GraphState {
             for (id, object) in changed where doomed[id] != nil { dropAttributes(of: object) }
         }
         deletionsEnded = deletions.count
+        releaseTheGone()
         return true
     }
 

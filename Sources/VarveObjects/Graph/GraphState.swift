@@ -147,11 +147,13 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     case observersAreNotNoticed
     case movesSplitEdits
     case goneForgetsBlobs
+    case goneForgetsLinks
     case assignedBlobsAreNotKept
     case undoForgetsBlobs
     case branchForgetsGoneBlobs
     case movesForgetLargeValues
     case undoLeavesEditsOfTheGone
+    case undoForgetsLinksOfTheGone
     case thrownLeavesLinksOfTheGone
     case thrownLeavesUndoSteps
 
@@ -193,6 +195,10 @@ package enum PlantedObjectBug: CaseIterable, Sendable {
     /// Those that worlds of transactions that throw find.
     package static let ofThrown: [PlantedObjectBug] = [
         .thrownLeavesLinksOfTheGone, .thrownLeavesUndoSteps,
+    ]
+    /// Those that worlds of edits of what others deleted find.
+    package static let ofGoneLinks: [PlantedObjectBug] = [
+        .goneForgetsLinks, .undoForgetsLinksOfTheGone,
     ]
     /// Those that the fuzzer of undo and branches finds.
     package static let ofUndo: [PlantedObjectBug] = [

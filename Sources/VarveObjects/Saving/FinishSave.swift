@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     ) throws(StoreError) {
         endStretches()
         endUndoStep("")
-        if let reached { learn(reached) }
+        learn(reached, plan)
         endEra()
         let lists = shownLists()
         let exchanged = references(to: plan.rulings.replaced, changes)
@@ -176,6 +176,7 @@ extension ManagedObjectContext {
         for object in changes.updated {
             object.storage.state.remove(.updated)
             if isEnded(object, plan) || plan.rulings.lost.contains(object.storage.object) {
+                if !isEnded(object, plan) { keepLists(of: object) }
                 object.storage.edits = nil
                 object.storage.state.insert(.gone)
                 continue

@@ -77,7 +77,7 @@ extension ManagedObjectContext {
                 //    rules are judged there.
                 var planner = SavePlanner(self, mergePolicy, changes, transaction)
                 let decided = try planner.plan()
-                plan = decided
+                (plan, changes.updated) = (decided, changes.updated + decided.linked)
                 reached = try reachedDeletions(decided, changes)
                 // 7. write: rows and links change in the transaction.
                 let writer = SaveWriter(

@@ -15,13 +15,17 @@ struct SavePlan {
     /// Nil: what the context shows.
     let graph: TransactionGraph?
     let rulings: Rulings
+    /// Objects that others deleted, and of which the app edited relationships only: no value of
+    /// theirs tells of it.
+    var linked: [any ManagedObject] = []
 }
 
 struct SavePlanner {
     let context: ManagedObjectContext
     let policy: MergePolicy
-    let changes: ChangeSet
+    private(set) var changes: ChangeSet
     let transaction: RecordTransaction
+    private var linked: [any ManagedObject] = []
     private var container: PersistentContainer { context.container }
     private var rulings = Rulings()
     /// Objects of which the app set a relationship.
@@ -59,7 +63,7 @@ struct SavePlanner {
             )
             try context.checkCounts(graph)
             try context.checkPhantoms(changes, graph)
-            return SavePlan(graph: graph, rulings: rulings)
+            return SavePlan(graph: graph, rulings: rulings, linked: linked)
         }
     }
 
@@ -189,6 +193,7 @@ struct SavePlanner {
     private mutating func settleConflicts(_ graph: TransactionGraph) throws -> Bool {
         var details: [StoreError.Detail] = []
         let known = rulings.decided.count
+        findLinked(graph)
         for object in changes.updated {
             try judge(object, isDeletion: false, graph, &details)
         }
@@ -204,6 +209,31 @@ struct SavePlanner {
         }
         if !details.isEmpty { throw StoreError.conflict(details) }
         return rulings.decided.count != known
+    }
+
+    /// Edits of relationships that met a deletion of their object: it is judged as one with edited
+    /// attributes. Where nothing has its values any more they lead nowhere.
+    private mutating func findLinked(_ graph: TransactionGraph) {
+        // Without a policy the edits themselves are told (`checkLost`).
+        if case .error = policy.kind { return }
+        if container.has(.goneForgetsLinks) { return }
+        let known = Set(
+            [changes.inserted, changes.updated, changes.deleted].joined().map {
+                $0.storage.object
+            }
+        )
+        var found: Set<ObjectID> = []
+        for lost in graph.lost {
+            let id = lost.target ?? lost.owner
+            guard namedByIntents.contains(id), !known.contains(id), !found.contains(id),
+                let model = lost.target == nil
+                    ? lost.model : context.targetModel(lost.model, lost.slot),
+                let object = context.editedAndGone(id, model), context.isLinkedAnew(object)
+            else { continue }
+            found.insert(id)
+            linked.append(object)
+            changes.updated.append(object)
+        }
     }
 
     /// A row that the context's edits reach without having been edited itself.
@@ -295,9 +325,9 @@ struct SavePlanner {
     /// Whether the app set something of this object, and not only of what its inverses lead to.
     private mutating func isEditedItself(_ object: any ManagedObject) -> Bool {
         let model = object.storage.model
-        guard let edits = object.storage.edits else { return false }
-        let setsAttribute = edits.values.indices.contains { slot in
-            edits.values[slot] != nil && model.properties[slot].relationship == nil
+        let values = object.storage.edits?.values ?? []
+        let setsAttribute = values.indices.contains { slot in
+            values[slot] != nil && model.properties[slot].relationship == nil
         }
         return setsAttribute || namedByIntents.contains(object.storage.object)
     }

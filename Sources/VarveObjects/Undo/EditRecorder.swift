@@ -267,6 +267,10 @@ final class EditRecorder {
     /// A stretch takes in what its deletions did when they were saved.
     func learn(_ delta: GraphDelta, at place: Int) { stretches[place].learn(delta) }
 
+    func changeStretches(_ change: (inout GraphDelta) -> Void) {
+        for place in stretches.indices { change(&stretches[place]) }
+    }
+
     /// All that was recorded; the recorder begins anew.
     func take(_ context: ManagedObjectContext) -> [GraphDelta] {
         endStretch(context)

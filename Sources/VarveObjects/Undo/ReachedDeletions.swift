@@ -47,6 +47,12 @@ extension ManagedObjectContext {
         )
     }
 
+    /// Tells steps what a save did beyond them.
+    func learn(_ reached: ReachedDeletions?, _ plan: SavePlan) {
+        if let reached { learn(reached) }
+        learnLinks(of: plan)
+    }
+
     /// Tells the steps that made the deletions. What cannot be read now is not brought back by an
     /// undo, and reported; the save stands all the same.
     func learn(_ reached: ReachedDeletions) {

@@ -225,14 +225,6 @@ extension ManagedObjectContext {
         for recorder in recorders { recorder.endStretch(self) }
     }
 
-    /// A relationship of an object that others deleted is about to be edited, and shows nowhere.
-    func recordEditOfTheGone(_ object: any ManagedObject) {
-        guard isRecorded, object.storage.state.contains(.gone),
-            alsoDeleted[object.storage.object] == nil
-        else { return }
-        for recorder in recorders { recorder.hold(object) }
-    }
-
     /// All edits are given up: there is nothing to go back to.
     func forgetRecords() {
         for recorder in recorders { recorder.forget() }

@@ -62,6 +62,17 @@ final class UndoSteps {
         undone.removeAll { $0.deltas.allSatisfy { $0.isVoid(in: era) } }
     }
 
+    /// Changes what steps know, and the one that is open.
+    func changeDeltas(_ change: (inout GraphDelta) -> Void) {
+        for step in done.indices {
+            for place in done[step].deltas.indices { change(&done[step].deltas[place]) }
+        }
+        for step in undone.indices {
+            for place in undone[step].deltas.indices { change(&undone[step].deltas[place]) }
+        }
+        recorder.changeStretches(change)
+    }
+
     /// The steps to redo stand on what is no more.
     func noteEdit() { if !undone.isEmpty, !recorder.isPaused { undone = [] } }
 

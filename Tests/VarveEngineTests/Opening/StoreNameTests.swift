@@ -14,7 +14,14 @@ import VarveTesting
     }
 
     private func open(_ name: String, in directory: any StoreDirectory) throws -> Engine {
-        try Engine.open(.directory(directory, name: name), delegate: TestDelegate())
+        // A round of maintenance would close the log behind a moment of idleness.
+        var options = EngineOptions()
+        options.maintenance = .inline
+        return try Engine.open(
+            .directory(directory, name: name),
+            options: options,
+            delegate: TestDelegate()
+        )
     }
 
     /// "backup2026.varve" has as many characters as the digits of a file that is being made.

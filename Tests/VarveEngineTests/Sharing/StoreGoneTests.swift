@@ -140,7 +140,7 @@ import VarveIO
         let folder = try WritersFolder()
         let engine = try folder.open {
             $0.maintenance = .inline
-            $0.turnMilliseconds = 1000
+            $0.turnMilliseconds = 60_000
         }
         let other = try folder.open { $0.maintenance = .inline }
         try Self.insert(other, "a")

@@ -73,7 +73,7 @@ private final class WholeLocks: StoreDirectory {
             return try Engine.openTest(directory) {
                 RandomHistory.adjust(&$0)
                 $0.compactsAutomatically = false
-                $0.turnMilliseconds = 3_000
+                $0.turnMilliseconds = 60_000
                 $0.idleMilliseconds = 5
                 adjust(&$0)
             }

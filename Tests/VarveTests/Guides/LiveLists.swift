@@ -5,7 +5,7 @@ import Testing
 import Varve
 
 @Suite("Guide: live lists") struct LiveListsGuide {
-    @MainActor @Test("A list and its values follow saves", .timeLimit(.minutes(1)))
+    @MainActor @Test("A list and its values follow saves", .timeLimit(.minutes(10)))
     func following() async throws {
         let container = try notes("Bread", "Soup")
         let view = container.viewContext

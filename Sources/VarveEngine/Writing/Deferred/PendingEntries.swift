@@ -28,8 +28,20 @@ struct PendingEntries {
     var count: Int { entries.count }
     /// Bytes of memory in use.
     var bytes: Int { keys.count + entries.count * Self.entryBytes }
+    /// Bytes of memory that are held, used or not.
+    var heldBytes: Int { keys.capacity + entries.capacity * Self.entryBytes }
     /// Bytes of an entry without its key.
     static var entryBytes: Int { MemoryLayout<Entry>.stride }
+
+    /// Keeps no more memory than what waits needs, where that is little of it.
+    mutating func endMemory() {
+        if bytes >= heldBytes / 16 { return }
+        // A copy of an array, or of all of a slice, would be the same memory.
+        var (fewKeys, fewEntries): ([UInt8], [Entry]) = ([], [])
+        fewKeys.append(contentsOf: keys)
+        fewEntries.append(contentsOf: entries)
+        (keys, entries) = (fewKeys, fewEntries)
+    }
 
     /// Adds an entry that is to be put, or taken out.
     /// - Complexity: O(length of the key), amortised.
@@ -221,10 +233,12 @@ struct PendingIndexes {
         lists[place].entries = used
     }
 
-    /// Ends what was kept where nothing waits: there nothing came since the memory was given back.
+    /// Ends what was kept where nothing waits, or little: nothing much came since the memory was
+    /// given back.
     mutating func endMemory() {
-        for place in lists.indices where lists[place].entries.isEmpty {
-            lists[place].entries = PendingEntries()
-        }
+        for place in lists.indices { lists[place].entries.endMemory() }
     }
+
+    /// Bytes of memory that are held, used or not.
+    var heldBytes: Int { lists.reduce(0) { $0 + $1.entries.heldBytes } }
 }

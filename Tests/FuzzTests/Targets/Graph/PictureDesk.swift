@@ -38,6 +38,8 @@ struct GonePicture: Equatable {
     var row: PictureCard
     /// The attributes that were edited.
     var edits: Set<Int> = []
+    /// Whether it was led elsewhere before.
+    var isRelinked = false
 }
 
 /// What a context must show.
@@ -178,7 +180,10 @@ final class PictureDesk {
     /// What nobody can hold any more is let go of.
     func tidy() {
         held = held.filter { state.shown[$0.key] != nil || state.gone[$0.key] != nil }
-        state.gone = state.gone.filter { held[$0.key] != nil || !$0.value.edits.isEmpty }
+        state.gone = state.gone.filter { id, known in
+            held[id] != nil || !known.edits.isEmpty
+                || known.isRelinked && context.registeredObject(with: id) != nil
+        }
     }
 
     func forgetSteps() {

@@ -54,6 +54,12 @@ struct PictureForecast {
         }
         for (id, known) in state.gone where world.stored[id] == nil {
             meet(id, known.card, known.row.album, state, known.edits, givesUp)
+            // With a relationship alone it comes back as well, unless it leads where it led.
+            if known.edits.isEmpty, known.isRelinked, !givesUp {
+                (values[id], mayConflict) = (known.row.values.map { [$0] }, true)
+                unsure.insert(id)
+                revived.insert(id)
+            }
         }
     }
 
@@ -224,7 +230,8 @@ extension PictureWorld {
         }
         desk.state = new
         desk.ended = [:]
-        // What the save gave up, no step brings again.
+        // What the save gave up, no step brings again. A save of nothing gives nothing up.
+        if !old.isEdited, !old.gone.contains(where: { $0.value.isRelinked }) { return }
         for step in desk.steps.indices {
             for id in desk.steps[step].gone.keys { desk.steps[step].dropEdits(ofGone: id) }
         }
@@ -251,7 +258,12 @@ extension PictureWorld {
         for (id, row) in old.base where stored[id] == nil && !old.deleted.contains(id) {
             if row.isAlbum || old.relinked.contains(id) { new.mayConflict = true }
             guard let card = old.shown[id] else { continue }
-            new.gone[id] = GonePicture(card: card, row: row, edits: old.edits[id] ?? [])
+            new.gone[id] = GonePicture(
+                card: card,
+                row: row,
+                edits: old.edits[id] ?? [],
+                isRelinked: old.relinked.contains(id) && card.leadsElsewhere(row)
+            )
         }
         let now = try PictureDesk.read(desk.context)
         for (id, theirs) in stored where !new.deleted.contains(id) {

@@ -215,9 +215,17 @@ extension PictureWorld {
             known.edits = Set(
                 known.card.values.indices.filter { known.card.values[$0] != known.row.values[$0] }
             )
+            known.isRelinked = desk.state.gone[id]?.isRelinked == true
             gone[id] = known
         }
+        // A redo may edit again what an undo leaves without edits.
+        for (id, known) in desk.state.gone where gone[id] == nil { desk.ended[id] = known.row }
         desk.state.adopt(now, gone)
+        // Taken back, an edit is none, also where others have saved the same value.
+        for (id, slots) in desk.state.edits {
+            let left = slots.filter { now[id]?.values[$0] != desk.state.base[id]?.values[$0] }
+            desk.state.edits[id] = left.isEmpty ? nil : left
+        }
         desk.state.mayConflict = true
         desk.tidy()
         try checkHeld(desk)

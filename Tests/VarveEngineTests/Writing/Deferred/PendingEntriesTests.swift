@@ -173,6 +173,31 @@ import VarveTesting
         }
     }
 
+    /// An import of one entity filled a list, and one entry of it came behind that: its memory was
+    /// held by nobody's count until the transaction ended.
+    @Test("What was kept for more entries ends where few wait")
+    func memoryOfFewEnds() {
+        var pending = PendingIndexes()
+        let (big, other) = (TestDelegate.byInt, TestDelegate.byText)
+        func add(_ count: Int, _ tree: TreeID) {
+            var keys = EntryKeys()
+            for number in 0..<count {
+                keys.bytes += [UInt8(number >> 8), UInt8(number & 255)]
+                keys.close(tree)
+            }
+            pending.add(keys, 0..<keys.count, removes: false)
+        }
+        add(20_000, big)
+        let held = pending.heldBytes
+        if let used = pending.take(big) { pending.giveBack(used, big, keepsAll: true) }
+        #expect(pending.heldBytes == held)
+        add(1, big)
+        add(1, other)
+        pending.endMemory()
+        #expect(pending.heldBytes < held / 100)
+        #expect(pending.take(big)?.count == 1 && pending.take(other)?.count == 1)
+    }
+
     @Test("The last of several entries with one key counts") func theLastEntryCounts() {
         var entries = PendingEntries()
         for (key, removes) in [([2], false), ([1], false), ([2], true), ([1], true), ([1], false)]
