@@ -15,6 +15,7 @@ extension SeededRandom {
         case title(Int, String)
         case move(Int, Int?)
         case tag(Int, Int)
+        case untag(Int, Int)
         /// Its own one: none is taken from another item.
         case picture(Int, Bool)
         case undo
@@ -29,7 +30,8 @@ extension SeededRandom {
             switch random.below(16) {
             case 0...1: self = .title(item, "title \(place)")
             case 2...4: self = .move(item, place == 3 ? nil : place)
-            case 5...7: self = .tag(item, place)
+            case 5...6: self = .tag(item, place)
+            case 7: self = .untag(item, place)
             case 8: self = .picture(item, place > 1)
             case 9...10: self = .undo
             case 11: self = .redo
@@ -88,12 +90,8 @@ extension SeededRandom {
             case .title(let item, let title): edit(item) { $0.title = title }
             case .move(let item, let folder):
                 edit(item) { $0.folder = folder.map { folders[$0] } }
-            case .tag(let item, let tag):
-                // Of what is gone the list shows nothing: a tag that it has would move, and one
-                // that comes twice be a step twice.
-                if item != tag, given.insert([item, tag]).inserted {
-                    edit(item) { $0.tags.append(tags[tag]) }
-                }
+            case .tag(let item, let tag): edit(item) { $0.tags.append(tags[tag]) }
+            case .untag(let item, let tag): edit(item) { $0.tags.remove(tags[tag]) }
             case .picture(let item, let isSet):
                 // Set once more behind the deletion it would be a step.
                 if given.insert([item, isSet ? 8 : 9]).inserted {

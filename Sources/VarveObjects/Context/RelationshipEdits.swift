@@ -280,7 +280,7 @@ extension ManagedObjectContext {
                     return
                 }
                 place = found
-            } else if try isMember(member, of: object, slot: slot) {
+            } else if try isOrBecomesMember(member, of: object, slot: slot) {
                 return
             }
         } catch {
@@ -341,7 +341,8 @@ extension ManagedObjectContext {
         }
         do throws(StoreError) {
             guard
-                try isMember(member, of: object, slot: slot) || wantsWhatIsGone(id, slot, member)
+                try isOrBecomesMember(member, of: object, slot: slot)
+                    || wantsWhatIsGone(id, slot, member)
             else { return }
         } catch {
             note(error, object)

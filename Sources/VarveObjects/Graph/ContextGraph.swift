@@ -267,16 +267,13 @@ extension ManagedObjectContext: GraphState {
             return
         }
         if isOutermost { journal.end() }
-        if let key = intent.subject, !object.isInserted, case .relate(_, _, _, let target) = intent,
+        if let key = intent.subject, object.storage.state.contains(.gone) {
+            // No value tells of what is wanted of it.
+            forgetIfAsItWas(key, object)
+        } else if let key = intent.subject, !object.isInserted, case .relate = intent,
             object.storage.edits?.values[key.slot] == nil
         {
-            if !object.storage.state.contains(.gone) {
-                journal.takeBack(key)
-            } else if value(of: object, slot: key.slot)?.object == target {
-                // No value tells of what is wanted of an object that others deleted: this is what
-                // its row has.
-                forgetWanted(key)
-            }
+            journal.takeBack(key)
         }
         forgetIfNothingIsLeft()
         noteLiveEdit()
@@ -324,12 +321,9 @@ extension ManagedObjectContext: GraphState {
         forgetWanted(subject)
     }
 
-    /// A to-one relationship wants nothing else than what its row has.
-    private func forgetWanted(_ key: ToManyKey) {
-        journal.removeAll { intent in
-            if case .relate = intent { return intent.subject == key }
-            return false
-        }
+    /// A relationship wants nothing else than what its row has.
+    func forgetWanted(_ key: ToManyKey) {
+        journal.removeAll { $0.subject == key }
         lostTargets.removeAll { $0.isAbout(key) }
     }
 

@@ -47,38 +47,62 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets those go of which the journal wants nothing.
+    /// Holds those of which the journal wants something, and lets others go.
     func releaseTheGone() {
-        if linkedAndGone.isEmpty { return }
         let wanted = Set(journal.intents.compactMap { $0.subject?.owner })
-        linkedAndGone = linkedAndGone.filter { id, object in
-            wanted.contains(id) && object.storage.state.contains(.gone) && alsoDeleted[id] == nil
+        func isEdited(_ object: any ManagedObject) -> Bool {
+            let (id, state) = (object.storage.object, object.storage.state)
+            return wanted.contains(id) && state.contains(.gone) && alsoDeleted[id] == nil
+                && state.isDisjoint(with: [.ended, .invalid])
+        }
+        if !linkedAndGone.isEmpty { linkedAndGone = linkedAndGone.filter { isEdited($0.value) } }
+        if has(.goneForgetsLinks) { return }
+        // A step that is done again, or a transaction that throws, brings edits back.
+        for id in wanted where linkedAndGone[id] == nil {
+            guard let object = registered(id), isEdited(object) else { continue }
+            linkedAndGone[id] = object
         }
     }
 
     /// An object that others deleted, with the values that it had; nil: nobody knows them.
+    ///
+    /// Calls no code of the app: the writer lock may be held.
     func editedAndGone(_ id: ObjectID, _ model: EntityModel) -> (any ManagedObject)? {
         if let object = registered(id) {
             guard object.storage.state.isDisjoint(with: [.ended, .invalid, .deleted, .inserted])
             else { return nil }
             if object.storage.row != nil { return object }
         }
-        guard let snapshot, (try? snapshot.exists(model.record.id, id)) == true else { return nil }
-        return object(id, model)
-    }
-    /// Whether edits made other relationships of an object than its row has.
-    func isLinkedAnew(_ object: any ManagedObject) -> Bool {
-        guard object.storage.state.contains(.gone) else {
-            // Its to-ones are edits of its own.
-            return toManyEdits.contains { $0.key.owner == object.storage.object }
+        guard let snapshot, let row = try? snapshot.row(model.record.id, id, pin: true) else {
+            return nil
         }
-        return wantedLinks(of: object, journal) != wantedLinks(of: object, Journal())
+        let object = object(id, model)
+        replaceRow(row, of: object)
+        return object
     }
 
-    /// What a journal wants of the relationships of an object that others deleted, over what it
-    /// had at last.
+    /// Whether intents want other relationships of an object than its row has.
+    func isLinkedAnew(_ object: any ManagedObject, _ intents: [Intent]) -> Bool {
+        wantedLinks(of: object, intents) != wantedLinks(of: object, [])
+    }
+
+    /// The relationship of an object that others deleted is as it was at last: nothing is wanted.
+    func forgetIfAsItWas(_ key: ToManyKey, _ object: any ManagedObject) {
+        guard object.storage.object == key.owner else { return }
+        let (now, was) = (wantedLinks(of: object, journal.intents), wantedLinks(of: object, []))
+        if now.targets[key.slot] == was.targets[key.slot],
+            now.members[key.slot] == was.members[key.slot]
+        {
+            forgetWanted(key)
+        }
+    }
+
+    /// What is wanted of the relationships of an object that others deleted, over what it had at
+    /// last.
+    ///
+    /// - Parameter intents: those of other objects count nothing.
     /// - Complexity: O(intents), and O(n) for each list of n members.
-    func wantedLinks(of object: any ManagedObject, _ journal: Journal) -> WantedLinks {
+    func wantedLinks(of object: any ManagedObject, _ intents: [Intent]) -> WantedLinks {
         let (model, id) = (object.storage.model, object.storage.object)
         var links = WantedLinks()
         for slot in model.relationshipSlots {
@@ -89,12 +113,28 @@ extension ManagedObjectContext {
                 links.targets[slot] = (try? storedValue(of: object, slot: slot))?.object
             }
         }
-        var journal = journal
-        for intent in journal.intents {
+        for intent in intents {
             guard let key = intent.subject, key.owner == id else { continue }
             links.apply(intent, at: key)
         }
+        for slot in model.relationshipSlots
+        where model.properties[slot].relationship?.isOrdered == false {
+            links.members[slot]?.sort()
+        }
         return links
+    }
+
+    /// Whether an object is a member, or is to be one: edits of what others deleted show nowhere.
+    func isOrBecomesMember(
+        _ member: ObjectID,
+        of object: any ManagedObject,
+        slot: Int
+    ) throws(StoreError) -> Bool {
+        guard object.storage.state.contains(.gone) else {
+            return try isMember(member, of: object, slot: slot)
+        }
+        let links = wantedLinks(of: object, journal.intents)
+        return links.members[slot]?.contains(member) == true
     }
 }
 
@@ -110,6 +150,8 @@ extension WantedLinks {
         case .unlink(_, let owner, _, _) where owner != key.owner:
             if targets[key.slot] == owner { targets[key.slot] = nil }
         case .link(_, _, _, let member, let place):
+            // Appended once more, a member stays where it is.
+            if case .end = place, list.contains(member) { return }
             list.removeAll { $0 == member }
             var index = list.count
             if case .between(let before, let after) = place {

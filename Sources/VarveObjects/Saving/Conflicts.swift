@@ -34,6 +34,14 @@ extension ManagedObjectContext {
         for slot in mine.indices {
             if let edited = object.storage.edits?.values[slot] { mine[slot] = edited }
         }
+        if object.storage.state.contains(.gone), !isDeletion {
+            // Relationships that are edited behind the deletion show nowhere else.
+            let links = wantedLinks(of: object, journal.intents)
+            for slot in model.relationshipSlots
+            where model.properties[slot].relationship?.isToMany == false {
+                mine[slot] = links.targets[slot].map { .reference($0) } ?? .null
+            }
+        }
         func side(_ values: [StoredValue], _ blobs: BlobSource?) -> ConflictValues {
             ConflictValues(
                 model: model,
@@ -155,7 +163,7 @@ extension ManagedObjectContext {
     /// policy may bring it back.
     func keepPlaces(of object: any ManagedObject) {
         let (model, id) = (object.storage.model, object.storage.object)
-        guard changed[id] != nil else { return }
+        guard changed[id] != nil || linkedAndGone[id] != nil else { return }
         var places: [ToManyKey: LinkPlace] = [:]
         for slot in model.relationshipSlots {
             guard let relationship = model.properties[slot].relationship,

@@ -38,7 +38,6 @@ extension ManagedObjectContext {
         (savedBlobs, pendingBlobs) = (pendingBlobs, [:])
         refusals = Refusals()
         relied = [:]
-        lastPlaces = [:]
         let own = Set(objects.map { $0.storage.object })
         // Rows that are gone still have their large values there.
         let left = snapshot
@@ -57,7 +56,8 @@ extension ManagedObjectContext {
             move(to: newest, except: own)
             // Others' values come with the new rows only if others saved.
             let isAlone = left?.number.rawValue.addingReportingOverflow(1).partialValue
-            let tells = core.observes && isAlone != newest.number.rawValue
+            let isTold = isAlone != newest.number.rawValue || !plan.rulings.revived.isEmpty
+            let tells = core.observes && isTold
             waiting = dropOldRows(of: &written, saved, tells)
         } catch {
             failure = error

@@ -15,8 +15,8 @@ struct SavePlan {
     /// Nil: what the context shows.
     let graph: TransactionGraph?
     let rulings: Rulings
-    /// Objects that others deleted, and of which the app edited relationships only: no value of
-    /// theirs tells of it.
+    /// Objects that others deleted, and that come back though the app edited only relationships of
+    /// theirs: they are not among the changed ones.
     var linked: [any ManagedObject] = []
 }
 
@@ -29,7 +29,15 @@ struct SavePlanner {
     private var container: PersistentContainer { context.container }
     private var rulings = Rulings()
     /// Objects of which the app set a relationship.
-    private lazy var namedByIntents = Set(context.journal.intents.compactMap(\.subject?.owner))
+    private lazy var intentsOfObjects: [ObjectID: [Intent]] = {
+        var found: [ObjectID: [Intent]] = [:]
+        for intent in context.journal.intents {
+            if let owner = intent.subject?.owner { found[owner, default: []].append(intent) }
+        }
+        return found
+    }()
+    /// Objects that are changed, or are known to be edited or not (`findLinked`).
+    private var searched: Set<ObjectID> = []
 
     init(
         _ context: ManagedObjectContext,
@@ -63,6 +71,8 @@ struct SavePlanner {
             )
             try context.checkCounts(graph)
             try context.checkPhantoms(changes, graph)
+            // Those that stay gone are lost as the context moves on, like any object without edits.
+            linked.removeAll { rulings.lost.contains($0.storage.object) }
             return SavePlan(graph: graph, rulings: rulings, linked: linked)
         }
     }
@@ -216,21 +226,20 @@ struct SavePlanner {
     private mutating func findLinked(_ graph: TransactionGraph) {
         // Without a policy the edits themselves are told (`checkLost`).
         if case .error = policy.kind { return }
-        if container.has(.goneForgetsLinks) { return }
-        let known = Set(
-            [changes.inserted, changes.updated, changes.deleted].joined().map {
-                $0.storage.object
+        if graph.lost.isEmpty || container.has(.goneForgetsLinks) { return }
+        if searched.isEmpty {
+            for object in [changes.inserted, changes.updated, changes.deleted].joined() {
+                searched.insert(object.storage.object)
             }
-        )
-        var found: Set<ObjectID> = []
+        }
         for lost in graph.lost {
             let id = lost.target ?? lost.owner
-            guard namedByIntents.contains(id), !known.contains(id), !found.contains(id),
+            guard let intents = intentsOfObjects[id], searched.insert(id).inserted,
                 let model = lost.target == nil
                     ? lost.model : context.targetModel(lost.model, lost.slot),
-                let object = context.editedAndGone(id, model), context.isLinkedAnew(object)
+                let object = context.editedAndGone(id, model),
+                context.isLinkedAnew(object, intents)
             else { continue }
-            found.insert(id)
             linked.append(object)
             changes.updated.append(object)
         }
@@ -329,7 +338,7 @@ struct SavePlanner {
         let setsAttribute = values.indices.contains { slot in
             values[slot] != nil && model.properties[slot].relationship == nil
         }
-        return setsAttribute || namedByIntents.contains(object.storage.object)
+        return setsAttribute || intentsOfObjects[object.storage.object] != nil
     }
 
     private mutating func bringBack(_ id: ObjectID) {

@@ -18,8 +18,9 @@ extension ManagedObjectContext {
         steps.changeDeltas { delta in
             guard let journals = delta.journals, journals.era == era else { return }
             for object in delta.held where plan.rulings.revived.contains(object.storage.object) {
-                let before = wantedLinks(of: object, journals.before)
-                let after = wantedLinks(of: object, journals.after)
+                var (old, new) = (journals.before, journals.after)
+                let before = wantedLinks(of: object, old.intents)
+                let after = wantedLinks(of: object, new.intents)
                 add(to: &delta, object, before, after)
             }
         }

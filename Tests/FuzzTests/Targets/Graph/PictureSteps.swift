@@ -219,7 +219,7 @@ extension PictureWorld {
             gone[id] = known
         }
         // A redo may edit again what an undo leaves without edits.
-        for (id, known) in desk.state.gone where gone[id] == nil { desk.ended[id] = known.row }
+        for (id, known) in desk.state.gone { desk.ended[id] = known.row }
         desk.state.adopt(now, gone)
         // Taken back, an edit is none, also where others have saved the same value.
         for (id, slots) in desk.state.edits {
