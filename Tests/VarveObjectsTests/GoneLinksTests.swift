@@ -202,4 +202,37 @@ import VarveObjects
         let stored = try container.newContext().object(with: owner.id)
         #expect(stored.tags.map(\.name) == ["first", "middle", "last"])
     }
+    @Test("Lists of what is gone are edited as the app wants them, not as they show")
+    func ordersOfTheGone() throws {
+        func stored(_ edit: (Item, [Tag]) -> Void) throws -> String? {
+            let world = try World()
+            let (context, item) = (world.context, try #require(world.item))
+            item.tags.append(world.tags[1])
+            try context.save()
+            try saveElsewhere(world.container) { try $0.delete($0.object(with: world.id)) }
+            context.advance()
+            edit(item, world.tags)
+            try context.save(mergePolicy: .overwrite)
+            return try world.stored().first
+        }
+        let swapped = try stored { item, tags in item.tags.insert(tags[0], at: 1) }
+        #expect(swapped == "stored old other+worn")
+        let twice = try stored { item, tags in
+            item.tags.replaceAll(with: [tags[1], tags[0]])
+            item.tags.replaceAll(with: [tags[0], tags[1]])
+        }
+        #expect(twice == nil)
+        let emptied = try stored { item, tags in
+            item.tags.remove(tags[0])
+            item.tags.append(tags[0])
+            item.tags.removeAll()
+        }
+        #expect(emptied == "stored old ")
+        let replaced = try stored { item, tags in
+            item.tags.replaceAll(with: [tags[1]])
+            item.tags.insert(tags[0], at: 0)
+            item.tags.insert(tags[0], at: 1)
+        }
+        #expect(replaced == "stored old other+worn")
+    }
 }

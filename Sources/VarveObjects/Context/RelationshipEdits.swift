@@ -280,7 +280,7 @@ extension ManagedObjectContext {
                     return
                 }
                 place = found
-            } else if try isOrBecomesMember(member, of: object, slot: slot) {
+            } else if try isMemberAsWanted(member, of: object, slot: slot) {
                 return
             }
         } catch {
@@ -312,8 +312,9 @@ extension ManagedObjectContext {
             }
             return .between(other(place - 1), other(place))
         }
-        let ids = try members(of: object, slot: slot)
-        let own = try isMember(member, of: object, slot: slot) ? ids.firstIndex(of: member) : nil
+        let ids = try membersAsWanted(of: object, slot: slot)
+        let isMember = try isMemberAsWanted(member, of: object, slot: slot)
+        let own = isMember ? ids.firstIndex(of: member) : nil
         let others = own == nil ? ids.count : ids.count - 1
         func other(_ place: Int) -> ObjectID? {
             guard place >= 0, place < others else { return nil }
@@ -341,7 +342,7 @@ extension ManagedObjectContext {
         }
         do throws(StoreError) {
             guard
-                try isOrBecomesMember(member, of: object, slot: slot)
+                try isMemberAsWanted(member, of: object, slot: slot)
                     || wantsWhatIsGone(id, slot, member)
             else { return }
         } catch {
@@ -355,7 +356,7 @@ extension ManagedObjectContext {
     func arrange(_ ids: [ObjectID], of object: any ManagedObject, slot: Int) {
         guard mayEdit(object, slot) else { return }
         do throws(StoreError) {
-            if try members(of: object, slot: slot) == ids { return }
+            if try membersAsWanted(of: object, slot: slot) == ids { return }
         } catch {
             note(error, object)
             return

@@ -67,109 +67,155 @@ extension ManagedObjectContext {
     /// An object that others deleted, with the values that it had; nil: nobody knows them.
     ///
     /// Calls no code of the app: the writer lock may be held.
-    func editedAndGone(_ id: ObjectID, _ model: EntityModel) -> (any ManagedObject)? {
+    func editedAndGone(
+        _ id: ObjectID,
+        _ model: EntityModel
+    ) throws(StoreError) -> (any ManagedObject)? {
         if let object = registered(id) {
             guard object.storage.state.isDisjoint(with: [.ended, .invalid, .deleted, .inserted])
             else { return nil }
             if object.storage.row != nil { return object }
         }
-        guard let snapshot, let row = try? snapshot.row(model.record.id, id, pin: true) else {
-            return nil
+        guard let snapshot else { return nil }
+        let row = try container.translating { () throws(RecordError) in
+            try snapshot.row(model.record.id, id, pin: true)
         }
+        guard let row else { return nil }
         let object = object(id, model)
         replaceRow(row, of: object)
         return object
     }
 
     /// Whether intents want other relationships of an object than its row has.
-    func isLinkedAnew(_ object: any ManagedObject, _ intents: [Intent]) -> Bool {
-        wantedLinks(of: object, intents) != wantedLinks(of: object, [])
+    func isLinkedAnew(
+        _ object: any ManagedObject,
+        _ intents: [Intent]
+    ) throws(StoreError) -> Bool {
+        try wantedLinks(of: object, intents) != wantedLinks(of: object, [])
     }
 
     /// The relationship of an object that others deleted is as it was at last: nothing is wanted.
     func forgetIfAsItWas(_ key: ToManyKey, _ object: any ManagedObject) {
-        guard object.storage.object == key.owner else { return }
-        let (now, was) = (wantedLinks(of: object, journal.intents), wantedLinks(of: object, []))
-        if now.targets[key.slot] == was.targets[key.slot],
-            now.members[key.slot] == was.members[key.slot]
-        {
-            forgetWanted(key)
-        }
+        guard object.storage.object == key.owner,
+            let relationship = object.storage.model.properties[key.slot].relationship
+        else { return }
+        let intents = journal.intents
+        do throws(StoreError) {
+            if relationship.isToMany {
+                let now = try wantedMembers(of: object, key.slot, intents)
+                if try now != wantedMembers(of: object, key.slot, []) { return }
+            } else {
+                let now = try wantedTarget(of: object, key.slot, intents)
+                if try now != wantedTarget(of: object, key.slot, []) { return }
+            }
+        } catch { return }
+        forgetWanted(key)
     }
 
     /// What is wanted of the relationships of an object that others deleted, over what it had at
     /// last.
     ///
     /// - Parameter intents: those of other objects count nothing.
-    /// - Complexity: O(intents), and O(n) for each list of n members.
-    func wantedLinks(of object: any ManagedObject, _ intents: [Intent]) -> WantedLinks {
-        let (model, id) = (object.storage.model, object.storage.object)
+    /// - Complexity: O(relationships x intents), and O(n) for each list of n members.
+    func wantedLinks(
+        of object: any ManagedObject,
+        _ intents: [Intent]
+    ) throws(StoreError) -> WantedLinks {
+        let model = object.storage.model
         var links = WantedLinks()
         for slot in model.relationshipSlots {
-            guard let relationship = model.properties[slot].relationship else { continue }
-            if relationship.isToMany {
-                links.members[slot] = (try? savedMembers(of: object, slot: slot)) ?? []
+            if model.properties[slot].relationship?.isToMany == true {
+                links.members[slot] = try wantedMembers(of: object, slot, intents)
             } else {
-                links.targets[slot] = (try? storedValue(of: object, slot: slot))?.object
+                links.targets[slot] = try wantedTarget(of: object, slot, intents)
             }
-        }
-        for intent in intents {
-            guard let key = intent.subject, key.owner == id else { continue }
-            links.apply(intent, at: key)
-        }
-        for slot in model.relationshipSlots
-        where model.properties[slot].relationship?.isOrdered == false {
-            links.members[slot]?.sort()
         }
         return links
     }
 
-    /// Whether an object is a member, or is to be one: edits of what others deleted show nowhere.
-    func isOrBecomesMember(
+    private func wantedTarget(
+        of object: any ManagedObject,
+        _ slot: Int,
+        _ intents: [Intent]
+    ) throws(StoreError) -> ObjectID? {
+        let key = ToManyKey(owner: object.storage.object, slot: slot)
+        var target = try storedValue(of: object, slot: slot).object
+        for intent in intents where intent.subject == key {
+            switch intent {
+            case .relate(_, _, _, let wanted): target = wanted
+            case .link(_, let owner, _, _, _): target = owner
+            case .unlink(_, let owner, _, _): if target == owner { target = nil }
+            case .arrange, .delete: break
+            }
+        }
+        return target
+    }
+
+    /// The members that a list of an object which others deleted is to have; in the order of their
+    /// IDs where it has none.
+    private func wantedMembers(
+        of object: any ManagedObject,
+        _ slot: Int,
+        _ intents: [Intent]
+    ) throws(StoreError) -> [ObjectID] {
+        let key = ToManyKey(owner: object.storage.object, slot: slot)
+        var list = try savedMembers(of: object, slot: slot)
+        var known = Set(list)
+        for intent in intents where intent.subject == key {
+            switch intent {
+            case .link(_, _, _, let member, let place):
+                let isNew = known.insert(member).inserted
+                if case .end = place {
+                    // Appended once more, a member stays where it is.
+                    if isNew { list.append(member) }
+                    continue
+                }
+                if !isNew { list.removeAll { $0 == member } }
+                list.insert(member, at: place.index(in: list))
+            case .unlink(_, _, _, let member):
+                if known.remove(member) != nil { list.removeAll { $0 == member } }
+            case .arrange(_, _, _, let ids):
+                let named = Set(ids)
+                list = ids.filter(known.contains) + list.filter { !named.contains($0) }
+            case .relate, .delete: break
+            }
+        }
+        if object.storage.model.properties[slot].relationship?.isOrdered == false { list.sort() }
+        return list
+    }
+
+    /// The members of a list as the app wants them. Of what others deleted, edits show nowhere, but
+    /// what is edited next goes by them.
+    func membersAsWanted(of object: any ManagedObject, slot: Int) throws(StoreError) -> [ObjectID] {
+        guard isWantedOnly(object, slot) else { return try members(of: object, slot: slot) }
+        return try wantedMembers(of: object, slot, journal.intents)
+    }
+
+    /// The same of one object.
+    func isMemberAsWanted(
         _ member: ObjectID,
         of object: any ManagedObject,
         slot: Int
     ) throws(StoreError) -> Bool {
-        guard object.storage.state.contains(.gone) else {
+        guard isWantedOnly(object, slot) else {
             return try isMember(member, of: object, slot: slot)
         }
-        let links = wantedLinks(of: object, journal.intents)
-        return links.members[slot]?.contains(member) == true
+        return try wantedMembers(of: object, slot, journal.intents).contains(member)
+    }
+
+    /// Whether a list shows nothing of its edits: it is of an object that others deleted, and not
+    /// kept by its members.
+    private func isWantedOnly(_ object: any ManagedObject, _ slot: Int) -> Bool {
+        object.storage.state.contains(.gone)
+            && object.storage.model.properties[slot].relationship?.isKeptByInverse == false
     }
 }
 
-extension WantedLinks {
-    fileprivate mutating func apply(_ intent: Intent, at key: ToManyKey) {
-        var list: [ObjectID] {
-            get { members[key.slot] ?? [] }
-            set { members[key.slot] = newValue }
-        }
-        switch intent {
-        case .relate(_, _, _, let target): targets[key.slot] = target
-        case .link(_, let owner, _, _, _) where owner != key.owner: targets[key.slot] = owner
-        case .unlink(_, let owner, _, _) where owner != key.owner:
-            if targets[key.slot] == owner { targets[key.slot] = nil }
-        case .link(_, _, _, let member, let place):
-            // Appended once more, a member stays where it is.
-            if case .end = place, list.contains(member) { return }
-            list.removeAll { $0 == member }
-            var index = list.count
-            if case .between(let before, let after) = place {
-                if let found = before.flatMap({ list.firstIndex(of: $0) }) {
-                    index = found + 1
-                } else if let found = after.flatMap({ list.firstIndex(of: $0) }) {
-                    index = found
-                } else if before == nil {
-                    index = 0
-                }
-            }
-            list.insert(member, at: index)
-        case .unlink(_, _, _, let member): list.removeAll { $0 == member }
-        case .arrange(_, _, _, let ids):
-            let named = Set(ids)
-            let known = Set(list)
-            list = ids.filter(known.contains) + list.filter { !named.contains($0) }
-        case .delete: break
-        }
+extension LinkPlace {
+    fileprivate func index(in list: [ObjectID]) -> Int {
+        guard case .between(let before, let after) = self else { return list.count }
+        if let found = before.flatMap({ list.firstIndex(of: $0) }) { return found + 1 }
+        if let found = after.flatMap({ list.firstIndex(of: $0) }) { return found }
+        return before == nil ? 0 : list.count
     }
 }

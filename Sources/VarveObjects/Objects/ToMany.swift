@@ -218,7 +218,7 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Removes all members.
     public func removeAll() {
-        edited?.asOneEdit { for id in members { remove(member(id)) } }
+        edited?.asOneEdit { for id in editedMembers { remove(member(id)) } }
     }
 
     /// Makes these objects the members; in an ordered relationship in this order.
@@ -226,9 +226,15 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
         edited?.asOneEdit { replace(with: targets) }
     }
 
+    /// Of what others deleted the members show no edits.
+    private var editedMembers: [ObjectID] {
+        guard owner.storage.state.contains(.gone), let context else { return members }
+        return (try? context.membersAsWanted(of: owner, slot: slot)) ?? members
+    }
+
     private func replace(with targets: [Target]) {
         let wanted = Set(targets.map { $0.storage.object })
-        for id in members where !wanted.contains(id) { remove(member(id)) }
+        for id in editedMembers where !wanted.contains(id) { remove(member(id)) }
         append(contentsOf: targets)
         if owner.storage.model.properties[slot].relationship?.isOrdered == true {
             var seen: Set<ObjectID> = []

@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         }
         if object.storage.state.contains(.gone), !isDeletion {
             // Relationships that are edited behind the deletion show nowhere else.
-            let links = wantedLinks(of: object, journal.intents)
+            let links = try wantedLinks(of: object, journal.intents)
             for slot in model.relationshipSlots
             where model.properties[slot].relationship?.isToMany == false {
                 mine[slot] = links.targets[slot].map { .reference($0) } ?? .null

@@ -203,7 +203,7 @@ struct SavePlanner {
     private mutating func settleConflicts(_ graph: TransactionGraph) throws -> Bool {
         var details: [StoreError.Detail] = []
         let known = rulings.decided.count
-        findLinked(graph)
+        try findLinked(graph)
         for object in changes.updated {
             try judge(object, isDeletion: false, graph, &details)
         }
@@ -223,7 +223,7 @@ struct SavePlanner {
 
     /// Edits of relationships that met a deletion of their object: it is judged as one with edited
     /// attributes. Where nothing has its values any more they lead nowhere.
-    private mutating func findLinked(_ graph: TransactionGraph) {
+    private mutating func findLinked(_ graph: TransactionGraph) throws(StoreError) {
         // Without a policy the edits themselves are told (`checkLost`).
         if case .error = policy.kind { return }
         if graph.lost.isEmpty || container.has(.goneForgetsLinks) { return }
@@ -237,8 +237,8 @@ struct SavePlanner {
             guard let intents = intentsOfObjects[id], searched.insert(id).inserted,
                 let model = lost.target == nil
                     ? lost.model : context.targetModel(lost.model, lost.slot),
-                let object = context.editedAndGone(id, model),
-                context.isLinkedAnew(object, intents)
+                let object = try context.editedAndGone(id, model),
+                try context.isLinkedAnew(object, intents)
             else { continue }
             linked.append(object)
             changes.updated.append(object)

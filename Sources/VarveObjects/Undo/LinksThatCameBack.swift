@@ -19,8 +19,9 @@ extension ManagedObjectContext {
             guard let journals = delta.journals, journals.era == era else { return }
             for object in delta.held where plan.rulings.revived.contains(object.storage.object) {
                 var (old, new) = (journals.before, journals.after)
-                let before = wantedLinks(of: object, old.intents)
-                let after = wantedLinks(of: object, new.intents)
+                guard let before = try? wantedLinks(of: object, old.intents),
+                    let after = try? wantedLinks(of: object, new.intents)
+                else { continue }
                 add(to: &delta, object, before, after)
             }
         }
