@@ -21,12 +21,12 @@ internal import VarveIO
 final class FollowThread: Sendable {
     private let watch = LateWatch()
 
-    /// - Parameter isTold: whether the caller waits for the watch anyway: the system gave none
-    ///   before, and a thread for each refusal would cost more than to ask.
-    init?(_ engine: Engine, isTold: Bool) {
+    /// - Parameter asksFirst: whether the watch is asked for before the thread starts: the system
+    ///   gave none before, and a thread for each refusal costs more than to ask.
+    init?(_ engine: Engine, asksFirst: Bool) {
         let (directory, name) = (engine.directory, engine.lockName)
         var known: FileWatch?
-        if isTold {
+        if asksFirst {
             known = directory.watch(name)
             if known == nil { return nil }
         }
@@ -179,8 +179,8 @@ extension Engine {
     func startFollowing() {
         role.follower?.thread.withLock { thread in
             guard thread == nil, let follower = role.follower else { return }
-            let isTold = follower.wasRefused.load(ordering: .relaxed)
-            thread = FollowThread(self, isTold: isTold)
+            let asksFirst = follower.wasRefused.load(ordering: .relaxed)
+            thread = FollowThread(self, asksFirst: asksFirst)
         }
     }
 

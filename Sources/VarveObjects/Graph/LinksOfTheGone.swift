@@ -49,6 +49,8 @@ extension ManagedObjectContext {
 
     /// Holds those of which the journal wants something, and lets others go.
     func releaseTheGone() {
+        // What the journal wants of an object that is gone was noted as lost: else there is none.
+        if linkedAndGone.isEmpty, lostTargets.isEmpty { return }
         let wanted = Set(journal.intents.compactMap { $0.subject?.owner })
         func isEdited(_ object: any ManagedObject) -> Bool {
             let (id, state) = (object.storage.object, object.storage.state)
