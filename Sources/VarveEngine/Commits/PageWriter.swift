@@ -26,7 +26,7 @@ struct PageWriter {
     /// Prepared bytes that have to be left on a full disk; nil: what saves leave.
     let reserve: UInt64?
     /// What may go into the node cache once the batch is safely written.
-    private(set) var written: [(PageAddress, TreeNode)] = []
+    private(set) var written: [(PageAddress, TreeID, TreeNode)] = []
     /// What was written while nodes are not kept.
     private(set) var leaves = WrittenLeaves()
     /// Stored bytes of the pages that were written, now or before, and of those that they change.
@@ -137,6 +137,7 @@ struct PageWriter {
 
     /// A page that has no place yet.
     private struct EncodedPage: Sendable {
+        let tree: TreeID
         /// The node that was changed.
         let source: TreeNode
         /// The same, to stay in the node cache.
@@ -174,6 +175,7 @@ struct PageWriter {
             )
             let basis = edits ? clean.writableBasis : nil
             return EncodedPage(
+                tree: tree,
                 source: source,
                 clean: clean,
                 frame: frame,
@@ -214,7 +216,7 @@ struct PageWriter {
         let address = log.appendBody(page.frame)
         pageBytes += address.frameLength + page.basisBytes
         if keepsNodes {
-            written.append((address, page.clean))
+            written.append((address, page.tree, page.clean))
         } else {
             leaves.first = min(leaves.first, address.offset)
             if page.basisBytes > 0 { leaves.edited.append((address.offset, page.basisBytes)) }
@@ -246,6 +248,6 @@ struct PageWriter {
     /// Gives the written nodes to the cache. To be called after a successful flush: a page must be
     /// readable before the cache may forget its node.
     func keepNodes() {
-        for (address, node) in written { nodes.insert(node, at: address) }
+        for (address, tree, node) in written { nodes.insert(node, of: tree, at: address) }
     }
 }

@@ -101,7 +101,7 @@ extension NodeCache {
             if let changed = unsafe pointer.node {
                 unsafe node = changed
             } else {
-                if let here = unsafe try findFitting(pointer, level: level) {
+                if let here = unsafe try findFitting(pointer, tree: id, level: level) {
                     unsafe node = here
                 } else if reads {
                     unsafe node = try read(pointer, tree: id, level: level, passes: passes)

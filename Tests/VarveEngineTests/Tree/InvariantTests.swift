@@ -65,7 +65,8 @@ import VarveTesting
                     storedLength: 8,
                     payloadHash: 1
                 )
-                nodes.insert(InvariantTests.leaf([1], stamp: TreeNode.cleanStamp), at: address)
+                let leaf = InvariantTests.leaf([1], stamp: TreeNode.cleanStamp)
+                nodes.insert(leaf, of: TreeID(1), at: address)
             }
             nodes.check()
             nodes.budget.give(1)

@@ -63,7 +63,10 @@ extension NodeCache {
             let pointer = unsafe parent.view.child(index).pointee
             if let node = unsafe pointer.node ?? find(pointer.offset) {
                 let leaf = unsafe node.takeUnretainedValue()
-                let fits = unsafe leaf.isLeaf && leaf.rows == pointer.rows
+                let isChanged = unsafe pointer.node != nil
+                let fits =
+                    unsafe leaf.isLeaf && leaf.rows == pointer.rows
+                    && (isChanged || leaf.isPage(pointer, of: tree))
                 batch.leaves.append(fits ? .success(leaf) : unsafe .failure(Self.unfit(pointer)))
             } else if let address = unsafe pointer.address {
                 epochs.countMiss()
@@ -98,7 +101,9 @@ extension NodeCache {
         var leaves = batch.leaves
         for (leaf, result) in zip(batch.missing, restored) {
             if case .success(let node)? = result {
-                leaves[leaf.place] = .success(insert(node, at: leaf.address, passes: true))
+                leaves[leaf.place] = .success(
+                    insert(node, of: batch.tree, at: leaf.address, passes: true)
+                )
             } else {
                 leaves[leaf.place] = result
             }

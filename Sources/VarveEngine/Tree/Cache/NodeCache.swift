@@ -147,7 +147,9 @@ internal import VarveIO
         level: Int,
         passes: Bool = false
     ) throws(EngineError) -> Node {
-        if let node = unsafe try findFitting(pointer, level: level) { return unsafe node }
+        if let node = unsafe try findFitting(pointer, tree: tree, level: level) {
+            return unsafe node
+        }
         return unsafe try read(pointer, tree: tree, level: level, passes: passes)
     }
 
@@ -155,11 +157,17 @@ internal import VarveIO
     /// only.
     /// - Throws: `damaged` when the page is not what its parent says.
     @inline(__always)
-    func findFitting(_ pointer: NodePointer, level: Int) throws(EngineError) -> Node? {
+    func findFitting(
+        _ pointer: NodePointer,
+        tree: TreeID,
+        level: Int
+    ) throws(EngineError) -> Node? {
         guard let node = unsafe find(pointer.offset) else { return nil }
-        // The table is keyed by place alone: a page reached as another node is damage.
+        // The table is keyed by place alone: a page reached as another node is damage, whether it
+        // is in memory or not. A forged file could be read, and changed, as long as it is.
         let fits = unsafe node._withUnsafeGuaranteedRef {
             unsafe $0.level == level && $0.rows == pointer.rows
+                && $0.isPage(pointer, of: tree)
         }
         if fits { return unsafe node }
         throw unsafe Self.unfit(pointer)
@@ -191,7 +199,7 @@ internal import VarveIO
             preconditionFailure("a child is in memory or in the file")
         }
         let node = unsafe try checked(address, rows: pointer.rows, tree: tree, level: level)
-        return unsafe keep(node, at: address, passes: passes && level == 0)
+        return unsafe keep(node, of: tree, at: address, passes: passes && level == 0)
     }
 
     func checked(
@@ -211,8 +219,8 @@ internal import VarveIO
 
     private static func unfit(_ offset: FileOffset) -> EngineError {
         .damaged(
-            "page \(offset.frameName) is at another level, or has other row counts, than "
-                + "its parent says",
+            "page \(offset.frameName) is another one, of another tree, at another level, or has "
+                + "other row counts, than its parent says",
             place: offset
         )
     }
@@ -224,22 +232,32 @@ internal import VarveIO
     /// - Parameter passes: whether this is one of many leaves that are read in a row.
     /// - Returns: the node that stands for the place now.
     @discardableResult
-    func insert(_ node: TreeNode, at address: PageAddress, passes: Bool = false) -> TreeNode {
+    func insert(
+        _ node: TreeNode,
+        of tree: TreeID,
+        at address: PageAddress,
+        passes: Bool = false
+    ) -> TreeNode {
         // A node knows its place, and one that was written anew has two.
         let isPlaced = node.place != 0 && node.place != address.offset.rawValue
         let node =
             isPlaced ? TreeNode(copying: node, stamp: TreeNode.cleanStamp, slack: 0) : node
         let ticket = epochs.enter()
         defer { epochs.leave(ticket) }
-        return unsafe keep(node, at: address, passes: passes).takeUnretainedValue()
+        return unsafe keep(node, of: tree, at: address, passes: passes).takeUnretainedValue()
     }
 
     /// The node that stands for the place now: `node`, or the one that another thread put there
     /// first. Inside an operation only.
-    private func keep(_ node: TreeNode, at address: PageAddress, passes: Bool) -> Node {
+    private func keep(
+        _ node: TreeNode,
+        of tree: TreeID,
+        at address: PageAddress,
+        passes: Bool
+    ) -> Node {
         precondition(node.stamp == TreeNode.cleanStamp, "only clean nodes are cached")
         let offset = address.offset.rawValue
-        node.becomeStored(at: offset)
+        node.becomeStored(at: address, of: tree)
         if budget.isLookDue(after: node.footprint) { budget.lookAtMemory() }
         let (kept, evicted, dead) = unsafe cache.withLock { cache in
             if let there = unsafe NodeTable.find(offset, in: cache.table.address) {

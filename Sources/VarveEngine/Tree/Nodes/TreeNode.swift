@@ -5,7 +5,7 @@
 //   children, and one reference to each child that it names by node.
 // - A node may change only in the transaction whose stamp it carries, before that transaction is
 //   published. After that it is read by any thread and never changes, but for `used`, an atomic.
-// - `place` and `rows` of a clean node are set before the node table shows it.
+// - `place`, `rows` and page of a clean node are set before the node table shows it.
 //
 // Why raw memory: a lookup touches a few slots of one block and no reference count per entry. Why
 // exclusivity is not checked at run time: the second invariant says it, and a check costs more than
@@ -39,6 +39,9 @@ struct ChildPointer {
     @exclusivity(unchecked) private var storedAt: UInt64 = 0
     /// Entries below a settled inner node.
     @exclusivity(unchecked) private var storedRows: UInt64 = 0
+    /// What its page is: the hash of its payload, and `storedName`.
+    @exclusivity(unchecked) private var storedHash: UInt64 = 0
+    @exclusivity(unchecked) private var storedName: UInt64 = 0
     private let used = Atomic<Bool>(false)
     /// The transaction that made this node, or `cleanStamp` for a node decoded from the file.
     let stamp: UInt64
@@ -233,7 +236,7 @@ struct ChildPointer {
     /// Bytes of memory after the node.
     var footprint: Int {
         let block = NodeBlocks.rounded(unsafe capacity + MemoryLayout<UInt64>.size)
-        let own = unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 160
+        let own = unsafe block + childCapacity * MemoryLayout<NodePointer>.stride + 176
         return own + (basis?.leaf.footprint ?? 0)
     }
     /// Entries of all leaves below (of this leaf itself). O(1) for a settled node.
@@ -243,11 +246,25 @@ struct ChildPointer {
         return unsafe words.rows(before: words.childCount)
     }
 
+    /// Whether a clean node that the node table shows at the pointer's place is of the page that it
+    /// names, in that tree.
+    @inline(__always) func isPage(_ pointer: NodePointer, of tree: TreeID) -> Bool {
+        unsafe storedHash == pointer.payloadHash
+            && storedName == Self.name(tree, pointer.storedLength)
+    }
+
+    @inline(__always) private static func name(_ tree: TreeID, _ length: UInt32) -> UInt64 {
+        UInt64(tree.rawValue) << 32 | UInt64(length)
+    }
+
     /// Fixes the place of a clean node. Before any other thread sees it.
-    func becomeStored(at offset: UInt64) {
+    func becomeStored(at address: PageAddress, of tree: TreeID) {
+        let offset = address.offset.rawValue
         if place == offset { return }
         precondition(place == 0 && stamp == Self.cleanStamp, "a clean node has one place")
         unsafe storedRows = rows
+        unsafe storedHash = address.payloadHash
+        unsafe storedName = Self.name(tree, address.storedLength)
         unsafe storedAt = offset
     }
 

@@ -224,6 +224,51 @@ import VarveTesting
         #expect(epochs.oldest() == .max)
     }
 
+    /// The cache knows pages by their places. A forged file may name one page in two ways, one of
+    /// them wrong: it was read, and changed, as long as the other way had brought it in, and the
+    /// store with that commit did not open again.
+    @Test(arguments: [true, false])
+    func aPageInMemoryIsReachedAsTheFileSaysOrIsDamage(isLeaf: Bool) throws {
+        let engine = try Engine.openTest(MemoryDirectory()) { $0.nodeWeightMax = 512 }
+        _ = try engine.write { transaction in
+            for object in UInt64(1)...40 {
+                try transaction.insert(entity, ObjectID(object), row: row(Int64(object), "text"))
+            }
+        }
+        try engine.checkpoint()
+        let state = engine.snapshot().state
+        let nodes = state.generation.nodes
+        let root = try #require(state.trees[TestDelegate.rows])
+        #expect(root.level == 1)
+        typealias Reached = (address: PageAddress, tree: TreeID, level: Int, rows: UInt64)
+        func load(_ page: Reached) throws {
+            _ = try nodes.load(page.address, tree: page.tree, level: page.level, rows: page.rows)
+        }
+        var right: Reached = (try #require(root.address), TestDelegate.rows, 1, root.rows)
+        if isLeaf {
+            let child = try nodes.load(right.address, tree: right.tree, level: 1, rows: right.rows)
+                .children[2]
+            right = (try #require(child.address), right.tree, 0, child.rows)
+        }
+        var wrong = [Reached](repeating: right, count: 5)
+        wrong[0].address.payloadHash ^= 1 << 63
+        wrong[1].address.storedLength += 8
+        wrong[2].tree = TreeID(right.tree.rawValue + 1)
+        wrong[3].level += 1
+        wrong[4].rows += 1
+        for (index, page) in wrong.enumerated() {
+            for isInMemory in [false, true] {
+                nodes.evictAll()
+                if isInMemory { try load(right) }
+                let error = #expect(throws: EngineError.self, "\(index), \(isInMemory)") {
+                    try load(page)
+                }
+                #expect(error?.code == .damaged)
+            }
+        }
+        try load(right)
+    }
+
     /// A reader that stays inside keeps what it may see, and no more is needed to free the rest.
     @Test func whatAReaderMaySeeStays() throws {
         let directory = MemoryDirectory()
