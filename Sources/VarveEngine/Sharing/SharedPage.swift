@@ -17,10 +17,8 @@ final class SharedPage: Sendable {
     private let file: any StoreFile
     /// Locks on bytes of the file; nil where the system has none: others are always reckoned with.
     let locks: (any LockBytes)?
-    private let last = Mutex<SharedState?>(nil)
+    private let last: Mutex<Last>
     private let word = WatchedWord()
-    /// Where this process begins to count, so that two writers in turn do not meet.
-    private let start: UInt64
     /// The system's number of this process.
     private let process: UInt64
 
@@ -99,7 +97,7 @@ final class SharedPage: Sendable {
     ) {
         self.file = file
         self.locks = locks
-        start = environment.randomNumber()
+        last = Mutex(Last(sequence: environment.randomNumber()))
         process = UInt64(UInt32(bitPattern: environment.processID()))
     }
 
@@ -134,7 +132,19 @@ final class SharedPage: Sendable {
     }
 
     /// What this process wrote last.
-    var lastWritten: SharedState? { last.withLock { $0 } }
+    var lastWritten: SharedState? { last.withLock { $0.told } }
+
+    private struct Last {
+        var told: SharedState?
+        /// Counts what this process writes, from a number of its own on: so two writers in turn do
+        /// not meet, and who watches the number sees each of their words.
+        var sequence: UInt64
+
+        mutating func next() -> UInt64 {
+            sequence &+= 1
+            return sequence
+        }
+    }
 
     /// Tells of a state that is on disk; costs nothing when it was told before.
     func write(
@@ -151,14 +161,14 @@ final class SharedPage: Sendable {
                 number: state.number,
                 frame: state.frame,
                 durableEnd: durableEnd,
-                sequence: (last?.sequence ?? start) &+ 1,
+                sequence: last.next(),
                 isComplete: log != nil,
                 logEnd: log?.end ?? durableEnd,
                 preparedEnd: log?.prepared ?? durableEnd,
                 nextObjectID: min(nextObjectID, CommitRecord.countersEnd - 1),
                 process: process
             )
-            last = next
+            last.told = next
             return next.encoded()
         }
         try file.write(bytes, at: FileOffset(0))
@@ -170,7 +180,7 @@ final class SharedPage: Sendable {
     func spoil(_ known: SharedState? = nil) throws(IOError) {
         guard var told = known ?? read(), told.isComplete else { return }
         told.isComplete = false
-        told.sequence &+= 1
+        told.sequence = last.withLock { $0.next() }
         try file.write(told.encoded(), at: FileOffset(0))
     }
 

@@ -127,7 +127,7 @@ extension Engine {
             if writer.withLock({ $0.hasTurn || !$0.isOpen }) { return }
             // Before the turn: whoever knocks later is heard. An opening has no need of it, and a
             // thread and a watch are much of what it would cost.
-            if !turn.isHeard, !turn.isSuspended { turn.isHeard = hearsOthers() }
+            if !turn.isHeard, !turn.isSuspended, hearsOthers() { turn.hear() }
             try turn.take(milliseconds: milliseconds ?? options.turnMilliseconds)
             let isDone = try writer.withLock { writer throws(EngineError) -> Bool in
                 if writer.hasTurn { return true }

@@ -57,9 +57,11 @@ final class WriterTurn: Sendable {
         get { writing.load(ordering: .acquiring) }
         set { writing.store(newValue, ordering: .releasing) }
     }
-    var isHeard: Bool {
-        get { hears.load(ordering: .relaxed) }
-        set { hears.store(newValue, ordering: .relaxed) }
+    var isHeard: Bool { hears.load(ordering: .relaxed) }
+    /// Whoever knocks is heard from now on, unless the turn was suspended meanwhile: that ended the
+    /// watch.
+    func hear() {
+        state.withLock { if !$0.isSuspended { hears.store(true, ordering: .relaxed) } }
     }
     var isSuspended: Bool { state.withLock { $0.isSuspended } }
     var isHeld: Bool { state.withLock { $0.isHeld } }
@@ -208,10 +210,12 @@ final class WriterTurn: Sendable {
     /// Gives everything up but the opening of the lock file. Until `resume` nobody gets the turn.
     /// Called with the turn held, or after it was given up for ever: no lock call is under way.
     func suspend() {
-        state.withLock { $0.isSuspended = true }
+        state.withLock {
+            $0.isSuspended = true
+            hears.store(false, ordering: .relaxed)
+        }
         leave()
         release()
-        isHeard = false
     }
 
     func resume() { state.withLock { $0.isSuspended = false } }

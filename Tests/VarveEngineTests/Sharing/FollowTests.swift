@@ -189,4 +189,42 @@ import VarveTesting
         }
         #expect(try reader.contents() == writer.contents())
     }
+
+    /// What one writer takes back and what another tells had one number: who had seen the first
+    /// took the second for nothing new.
+    @Test("Each word of each writer has a number of its own") func numbers() throws {
+        let folder = try Folder()
+        let engine = try folder.open()
+        _ = try engine.write { try $0.insert(Self.entity, ObjectID(1), row: row(1, "text")) }
+        let state = engine.snapshot().state
+        let directory = try PosixDirectory.open(path: folder.path)
+        let pages = try (0..<2).map { _ in
+            let page = try SharedPage.open(
+                directory,
+                "test.varve-lock",
+                isReader: false,
+                mayMake: { true },
+                SystemEnvironment()
+            )
+            return try #require(page)
+        }
+        var seen: Set<UInt64> = []
+        for round in 0..<20 {
+            let place = FileOffset(state.frame.rawValue + 8)
+            try pages[round % 2].write(
+                state,
+                durableEnd: place,
+                log: (place, place),
+                nextObjectID: 2
+            )
+            seen.insert(try #require(pages[0].read()).sequence)
+            let other = pages[round / 2 % 2]
+            try other.spoil(round % 3 == 0 ? other.read() : nil)
+            let told = try #require(pages[0].read())
+            #expect(!told.isComplete && told.frame == state.frame)
+            seen.insert(told.sequence)
+        }
+        #expect(seen.count == 40)
+        for page in pages { page.close() }
+    }
 }
