@@ -29,6 +29,10 @@ public enum OmittableStep: Sendable {
     case keepNamedBlobs
     /// A sweep keeps the blobs that a snapshot needs.
     case keepPinnedBlobs
+    /// A sweep removes the files of blobs that were dropped.
+    case sweepDropped
+    /// A sweep removes the files of blobs that no commit ever named.
+    case sweepOrphans
     /// Symbol tables are read from the second copy where the first one is damaged.
     case readTwin
     /// A leaf that changes a packed one shows its own rows.

@@ -225,10 +225,12 @@ private struct Forgetful: Environment {
 
     /// The sweeps of blob files are the engine's; what shows their mistakes is here.
     @Test(
-        "Sweeps that take too much are found among pictures",
-        arguments: [.keepNamedBlobs, .keepPinnedBlobs] as [OmittableStep]
+        "Sweeps that take too much or too little are found among pictures",
+        arguments: [
+            .keepNamedBlobs, .keepPinnedBlobs, .sweepDropped, .sweepOrphans,
+        ] as [OmittableStep]
     )
-    func sweepsThatTakeTooMuch(_ step: OmittableStep) {
+    func sweepsThatTakeTooMuchOrTooLittle(_ step: OmittableStep) {
         for seed in UInt64(1)...500 {
             var (options, observes) = settings(seed)
             func finding(_ step: OmittableStep?) -> GraphFuzz.Finding? {

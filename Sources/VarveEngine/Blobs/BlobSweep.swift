@@ -16,12 +16,17 @@ extension Engine {
     /// Other processes may read older commits, or be about to name a blob that is there.
     private var canSweep: Bool { role.turn.map { $0.company() == .alone } ?? true }
 
+    private func hasDropped(_ state: StoreState) -> Bool {
+        state.trees[.droppedBlobs] != nil && canSweep
+            && !options.environment.leavesOut(.sweepDropped)
+    }
+
     /// Removes files of dropped blobs, and their entries from `state`. Called at a checkpoint.
     func sweepDropped(
         _ state: StoreState,
         _ writer: inout WriterState
     ) throws(EngineError) -> StoreState {
-        guard state.trees[.droppedBlobs] != nil, canSweep else { return state }
+        guard hasDropped(state) else { return state }
         let leavesPinsOut = options.environment.leavesOut(.keepPinnedBlobs)
         let oldest =
             leavesPinsOut ? state.number : min(oldestPinned(), try oldestRetained(state))
@@ -79,7 +84,7 @@ extension Engine {
 
     /// Whether a dropped blob is needed by nobody any more.
     func hasSweepable(_ state: StoreState) throws(EngineError) -> Bool {
-        guard state.trees[.droppedBlobs] != nil, canSweep else { return false }
+        guard hasDropped(state) else { return false }
         var cursor = TreeCursor(state.tree(.droppedBlobs))
         guard try cursor.first() else { return false }
         let (commit, _) = try decoded { () throws(FormatError) in
@@ -90,7 +95,7 @@ extension Engine {
 
     /// Removes blob files that no commit ever named, and unfinished ones. Called at a clean close.
     func sweepOrphans(_ writer: inout WriterState) throws(EngineError) {
-        guard canSweep else { return }
+        guard canSweep, !options.environment.leavesOut(.sweepOrphans) else { return }
         try blobStore.removeLeftovers()
         let state = published.withLock { $0.state }
         let named = state.tree(.blobs)

@@ -136,6 +136,8 @@ import VarveTesting
         let once = try Self.reads(rows: 20_000)
         let twice = try Self.reads(rows: 40_000)
         #expect(once.leaves > 50 && twice.leaves > 3 * once.leaves / 2)
+        // Nothing of them was in memory.
+        #expect(once.reads >= once.leaves && twice.reads >= twice.leaves)
         #expect(2 * once.reads < 3 * once.leaves)
         #expect(2 * twice.reads < 3 * twice.leaves)
     }
