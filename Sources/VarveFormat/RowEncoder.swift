@@ -240,8 +240,15 @@ public import VarveBase
         }
     }
 
-    /// Takes back what was set for columns that a row holds with the same value.
-    public mutating func unset(equalTo row: Span<UInt8>, _ layout: RowLayout) {
+    /// Takes back what was set for columns that a row has with the same value.
+    ///
+    /// - Parameter isNullIfAbsent: whether a column that a row leaves out reads as null. Others
+    ///   read as a default.
+    public mutating func unset(
+        equalTo row: Span<UInt8>,
+        _ layout: RowLayout,
+        isNullIfAbsent: (Int) -> Bool
+    ) {
         var left = 0
         for column in 0..<columnCount where tag(column) != nil { left += 1 }
         layout.forEachSlot(in: row) { column, slot in
@@ -264,9 +271,9 @@ public import VarveBase
             isOrdered = false
             left -= 1
         }
-        // A row leaves out the columns at its end that have no value.
+        // A row leaves out columns at its end.
         for column in min(layout.columnCount, columnCount)..<columnCount
-        where tag(column) == RowTag.null {
+        where tag(column) == RowTag.null && isNullIfAbsent(column) {
             unsafe (base + column * Self.entrySize).storeBytes(of: Self.unset, as: UInt64.self)
             isOrdered = false
             left -= 1

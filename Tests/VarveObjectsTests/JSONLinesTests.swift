@@ -45,6 +45,27 @@ private struct Pieces<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
+    /// A number that no case of an enum has was stored, and nobody could read it.
+    @Test func whatIsNoValueOfAPropertyIsRefused() async throws {
+        let context = try memory().newContext()
+        for (line, isValue) in [
+            (#"{"title": "a", "priority": 99}"#, false), (#"{"title": "b", "priority": 2}"#, true),
+        ] {
+            func insert() async throws {
+                let bytes = [Data(line.utf8)]
+                try await context.batchInsert(Item.self, jsonLines: Pieces(all: bytes))
+            }
+            if isValue {
+                try await insert()
+            } else {
+                let error = await failure { try await insert() }
+                #expect(error?.code == .invalid && error?.place.attribute == "priority")
+                #expect(error?.message.contains("is no value of the property") == true)
+            }
+        }
+        #expect(try context.fetch(Item.all).map(\.priority) == [.high])
+    }
+
     @Test func fieldsBecomePropertiesByName() async throws {
         let (_, context) = try lands("IS", "NO")
         let mark = UUID()

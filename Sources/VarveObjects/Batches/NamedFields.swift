@@ -128,7 +128,12 @@ final class FieldReader: Sendable {
         let property = model.properties[slot]
         if let attribute = property.attribute {
             if try container.decodeNil(forKey: key) { return .attribute(.null) }
-            return .attribute(try read(attribute.type, .field(container, key), model, key))
+            let value = try read(attribute.type, .field(container, key), model, key)
+            // A number that no case of an enum has, a text that no codec has made.
+            if let canRead = property.canRead, !canRead(value) {
+                throw invalid(model, key, "is no value of the property")
+            }
+            return .attribute(value)
         }
         guard let relationship = property.relationship,
             let far = schema.entity(relationship.target)

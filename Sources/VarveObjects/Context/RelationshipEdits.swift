@@ -335,6 +335,10 @@ extension ManagedObjectContext {
         let (id, member) = (object.storage.object, target.storage.object)
         if relationship.isKeptByInverse, let inverse = relationship.inverseSlot {
             guard target.storage.core === core else { return }
+            // A deleted member is in no list any more, or leaves them when the deletion is done.
+            if !target.storage.state.isDisjoint(with: [.deleted, .ended]), hookObject !== target {
+                return
+            }
             if value(of: target, slot: inverse)?.object == id {
                 setToOne(target, inverse, to: nil)
                 return

@@ -81,6 +81,8 @@ extension ManagedObject {
     /// - Parameter keyPath: the property.
     public func accessTransient<Value>(_ keyPath: @autoclosure () -> KeyPath<Self, Value>) {
         guard storage.core.observes else { return }
+        let observation = observation
+        observation.hasTransients = true
         observation.registrar.access(self, keyPath: keyPath())
     }
 

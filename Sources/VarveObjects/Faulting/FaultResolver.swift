@@ -79,9 +79,10 @@ extension ManagedObjectContext {
     func turnIntoFault(_ object: any ManagedObject) {
         if object.storage.row == nil { return }
         // An observer is told once. Whoever reads again is a new one, and a fault that nobody looks
-        // at need not keep what observing costs, which is more than the object itself.
+        // at need not keep what observing costs, which is more than the object itself. Whoever
+        // looks at a property that is not stored is told by its setter alone, and stays.
         let observation = object.storage.observation
-        object.storage.observation = nil
+        if observation?.hasTransients != true { object.storage.observation = nil }
         observation?.announce(object, nil, isBefore: true)
         // It may have moved the context: the row is another one, or the last that there is.
         guard let row = object.storage.row, !object.storage.state.contains(.gone) else {

@@ -59,7 +59,8 @@ extension ManagedObjectContext {
             deletesToProcess = []
             forgetRecords()
             branchState?.unplaced = []
-            relied = [:]
+            (relied, refusals) = ([:], Refusals())
+            (failureList, listedFailures, failures) = ([], [], [:])
             standOnParent()
         }
         moveLive()
@@ -71,11 +72,14 @@ extension ManagedObjectContext {
         // Observers are the app's code, which may edit more: they are told first, then all goes.
         let told = changed.sorted { $0.key < $1.key }.map(\.value)
         let lists = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
+        let loose = doomed.sorted { $0.key < $1.key }
+            .flatMap { observedLists(with: $0.key, $0.value) }
         for object in told { object.storage.observation?.announce(object, nil, isBefore: true) }
         for key in lists {
             guard let owner = registered(key.owner) else { continue }
             owner.storage.observation?.announce(owner, [key.slot], isBefore: true)
         }
+        announce(loose, isBefore: true)
         (withdrawals, graphVersion) = (withdrawals + 1, graphVersion + 1)
         let objects = changed.sorted { $0.key < $1.key }.map(\.value)
         // What these edited meanwhile goes too. Its observers are told when it has gone.
@@ -105,6 +109,7 @@ extension ManagedObjectContext {
             guard let owner = registered(key.owner) else { continue }
             owner.storage.observation?.announce(owner, [key.slot], isBefore: false)
         }
+        announce(loose, isBefore: false)
         for object in told { object.storage.observation?.announce(object, nil, isBefore: false) }
         for key in lateLists {
             guard let owner = registered(key.owner) else { continue }

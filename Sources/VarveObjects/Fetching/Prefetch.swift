@@ -67,6 +67,9 @@ struct PrefetchedRelations {
 
     /// Gives an owner the members that were read for it.
     func give(to object: any ManagedObject) {
+        // Of what others deleted, the last lists are all that is left: a merge policy may bring it
+        // back with them.
+        guard object.storage.state.isDisjoint(with: [.gone, .invalid]) else { return }
         for list in lists[object.storage.object] ?? [] {
             object.storage.core.context?.keepMembers(list, of: object)
         }

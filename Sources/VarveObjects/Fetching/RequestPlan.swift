@@ -67,8 +67,10 @@ struct RequestPlan {
 
     /// The place of a cursor, which must be of this request.
     private func place(_ cursor: FetchCursor) throws(StoreError) -> KeysetPosition {
+        // From the object itself on, terms of an order have no value in a place.
+        let valued = query.sort.prefix { !$0.path.names.isEmpty }
         guard cursor.entity == model.name, cursor.fingerprint == fingerprint,
-            cursor.position.values.count == query.sort.count
+            cursor.position.values.count == valued.count
         else {
             throw StoreError(
                 .invalidCursor,

@@ -67,6 +67,12 @@ extension SortTerm {
         switch EntityKeyPath.find(keyPath, in: Root.self) {
         case .identity?: self.init(.object, isDescending: isDescending)
         case .property(let definition)? where definition.relationshipDefinition == nil:
+            if let name = EnumOrder.differing(type(of: keyPath).valueType) {
+                throw refused(
+                    "a store orders \(name) by its raw values, and Swift does not",
+                    "Sort with columns, by raw values: sorted { [$0.name.ascending] }."
+                )
+            }
             self.init(definition.path, isDescending: isDescending)
         default:
             throw refused(

@@ -147,6 +147,7 @@ extension PredicateExpressions.ClosedRange: TranslatableExpression {
 extension PredicateExpressions.RangeExpressionContains: TranslatableExpression {
     func form(_ translator: inout PredicateTranslator) throws(StoreError) -> PredicateForm {
         let (range, wanted) = (try translator.form(self.range), try translator.form(element))
+        try translator.checkOrder(of: Element.Output.self)
         var bounds: ValueRange?
         if case .range(let given) = range { bounds = given }
         if case .constant(let given as any StoredRange, _) = range { bounds = given.valueRange }

@@ -62,6 +62,7 @@ extension PredicateExpressions.NotEqual: TranslatableExpression {
 extension PredicateExpressions.Comparison: TranslatableExpression {
     func form(_ translator: inout PredicateTranslator) throws(StoreError) -> PredicateForm {
         let (left, right) = (try translator.form(lhs), try translator.form(rhs))
+        try translator.checkOrder(of: LHS.Output.self)
         let comparison: VarveRecords.Comparison =
             switch op {
             case .lessThan: .less

@@ -115,7 +115,10 @@ extension StoredValue {
     }
 
     private static func ofAny(_ value: Any) -> StoredValue? {
-        if let value = value as? any StorableValue { return value.stored }
+        if let value = value as? any StorableValue {
+            // It would be stored as null, and is not nil.
+            return value._refusal == nil ? value.stored : nil
+        }
         if let id = value as? any ObjectReference { return .reference(id.referenced) }
         if let object = value as? any ManagedObject { return .reference(object.storage.object) }
         return nil

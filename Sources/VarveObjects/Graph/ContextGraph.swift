@@ -190,6 +190,10 @@ extension ManagedObjectContext: GraphState {
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
         if isInterrupted { return }
+        let lists = doomed[id] == nil ? observedLists(with: id, model) : []
+        announce(lists, isBefore: true)
+        defer { announce(lists, isBefore: false) }
+        if isInterrupted { return }
         touched = nil
         reachedBy[id] = other
         if doomed[id] == nil, !doomedBefore.contains(id) { recordDeletion(object) }

@@ -154,10 +154,13 @@ final class LiveQuestion {
         guard let affected = try step.affected(request.paths, request.model) else { return true }
         for id in affected {
             let rows = try step.row(request.model.record.id, id)
-            let before = try request.place(rows.old, step.older) != nil
-            let after = try request.place(rows.new, step.newer) != nil
-            if before != after { return true }
-            guard before, let column, let old = rows.old, let new = rows.new else { continue }
+            let before = try request.place(rows.old, step.older)
+            let after = try request.place(rows.new, step.newer)
+            if (before == nil) != (after == nil) { return true }
+            guard let before, let after, let column, let old = rows.old, let new = rows.new
+            else { continue }
+            // In another place it lets others into the window.
+            if !request.window.isWhole, !before.isSame(as: after) { return true }
             let values = (
                 try step.older.value(of: old, column), try step.newer.value(of: new, column)
             )

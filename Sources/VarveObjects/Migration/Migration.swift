@@ -197,16 +197,21 @@ public final class Migration {
         var row = BatchRow<Entity>(batch.model, container, transaction)
         var current: [CachedRow?] = []
         var place = 0
+        // A relationship of one row can change another one of the same sweep.
+        let readsAhead = batch.model.relationshipSlots.isEmpty
         try translatingAny {
             try change.forEachRow(
                 before,
                 beforeChunk: { ids in
+                    if !readsAhead { return }
                     current = try transaction.rows(entity.id, ids)
                     place = 0
                 },
                 { old in
                     defer { place += 1 }
-                    guard let now = current[place] else { return }
+                    let found =
+                        readsAhead ? current[place] : try transaction.row(entity.id, old.id)
+                    guard let now = found else { return }
                     row.begin(old.id, now)
                     try body(OldRow(row: old, migration: self), &row)
                     change.emptyLeaving(&row.record, old)

@@ -299,6 +299,8 @@ final class RelatedList {
 /// Who is told about changes of one object.
 final class ObjectObservation {
     let registrar = ObservationRegistrar()
+    /// Whether somebody looks at a property that is not stored: only its setter tells him.
+    var hasTransients = false
     /// For each slot that was read: how to announce its change. True: before; false: after.
     private var announcers: [Int: (any ManagedObject, Bool) -> Void] = [:]
 

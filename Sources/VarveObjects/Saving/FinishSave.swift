@@ -54,10 +54,9 @@ extension ManagedObjectContext {
             behindReads += 1
             defer { behindReads -= 1 }
             move(to: newest, except: own)
-            // Others' values come with the new rows only if others saved.
-            let isAlone = left?.number.rawValue.addingReportingOverflow(1).partialValue
-            let isTold = isAlone != newest.number.rawValue || !plan.rulings.revived.isEmpty
-            let tells = core.observes && isTold
+            // What was shown is what was written, unless others saved, or a policy or a constraint
+            // put other values in its place.
+            let tells = core.observes && (plan.graph != nil || newest.number != commit)
             waiting = dropOldRows(of: &written, saved, tells)
         } catch {
             failure = error

@@ -57,10 +57,7 @@ extension ManagedObjectContext {
         try container.checkOpen()
         // 3. gatherChanges: inserted, changed, deleted objects, sorted; failed reads are said.
         var changes = try gatherChanges()
-        if changes.isEmpty {
-            advance()
-            return SaveResult(commit: nil, replaced: [:])
-        }
+        if changes.isEmpty { return savedNothing() }
         phase = .writing
         timer?.counts(changes)
         // 4. validate: `deny` and the app's own checks; all failures in one error.
@@ -100,6 +97,13 @@ extension ManagedObjectContext {
         phase = .settled
         try finishSave(&changes, plan, commit, reached)
         return SaveResult(commit: commit, replaced: replaced)
+    }
+
+    /// A save without a commit ends and moves what every save does.
+    private func savedNothing() -> SaveResult {
+        relied = [:]
+        advance()
+        return SaveResult(commit: nil, replaced: [:])
     }
 
     private func replacedIDs(

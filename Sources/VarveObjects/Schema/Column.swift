@@ -24,6 +24,8 @@ public final class PropertyDefinition: Sendable {
         var makeDefault: (@Sendable () -> StoredValue)?
         var externalLimit: UInt64?
         var rules: AttributeRules?
+        /// Whether a value of the stored type is one of the property's; nil: all are.
+        var canRead: (@Sendable (StoredValue) -> Bool)?
         /// Makes a derived value of what stands in other slots.
         var derive: DeriveValue?
         /// Of an optional composite attribute.
@@ -99,7 +101,8 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
                         type: Value.attributeType,
                         isOptional: Value.isOptional,
                         makeDefault: { value().stored },
-                        rules: rules
+                        rules: rules,
+                        canRead: StoredForms.check(of: Value.self)
                     )
                 )
             )
@@ -122,7 +125,8 @@ public struct Column<Root: ManagedObject, Value: StorableValue>: Sendable {
                         type: Value.attributeType,
                         isOptional: Value.isOptional,
                         makeDefault: Value.isOptional ? Self.makeNull : nil,
-                        rules: rules
+                        rules: rules,
+                        canRead: StoredForms.check(of: Value.self)
                     )
                 )
             )

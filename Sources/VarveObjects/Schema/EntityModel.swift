@@ -114,6 +114,8 @@ struct PropertyModel: Sendable {
     let makeDefault: (@Sendable () -> StoredValue)?
     /// Nil: any value that the type has may be saved.
     var rules: AttributeRules?
+    /// Nil: the property has all values of its type.
+    var canRead: (@Sendable (StoredValue) -> Bool)?
     /// Nil: the app sets it.
     var derive: DeriveValue?
     /// What it is of an optional composite; nil: of none.
@@ -303,6 +305,7 @@ final class SchemaModel: Sendable {
                         attribute: attribute,
                         makeDefault: declared.makeDefault,
                         rules: declared.rules,
+                        canRead: declared.canRead,
                         derive: declared.derive,
                         member: declared.member,
                         relationship: nil

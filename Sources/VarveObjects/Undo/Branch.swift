@@ -159,9 +159,10 @@ extension ManagedObjectContext {
         let living = Dictionary(
             uniqueKeysWithValues: changed.map { ($0.key, $0.value) }
         )
-        let relied = relied
+        // The edits are laid again: what they rest on, and what was refused of them, stays.
+        let kept = (relied, refusals, failureList, listedFailures, failures)
         _ = dropAllEdits()
-        self.relied = relied
+        (relied, refusals, failureList, listedFailures, failures) = kept
         era += 1
         state.parent.processPendingDeletions()
         if let theirs = try? state.parent.currentSnapshot(), theirs.number != snapshot?.number {

@@ -151,10 +151,11 @@ struct StageChecks {
     /// Unique indexes that the stage may have broken.
     func uniqueIndexes(
         _ touched: Set<EntityID>,
-        _ resolution: SchemaResolution
+        _ resolution: SchemaResolution,
+        _ withChanged: ([EntityID: [TreeID]]) -> [EntityID: [TreeID]]
     ) -> [EntityID: [TreeID]] {
         if planted.contains(.checksNoConstraint) { return [:] }
-        var indexes = resolution.uniqueIndexes
+        var indexes = withChanged(resolution.uniqueIndexes)
         for entity in schema.entities where touched.contains(entity.id) {
             let unique = entity.indexes.filter { $0.uniqueness != nil }.map(\.tree)
             if !unique.isEmpty { indexes[entity.id] = unique }

@@ -45,9 +45,9 @@ extension SchemaChange {
         for (entity, attribute) in addedAttributes {
             try give(attribute, to: entity, transaction, isStaged: true)
         }
-        try derive(transaction, store.counters, all: true)
+        let derived = try derive(transaction, store.counters, all: true)
         // 6. What must hold.
-        try check(change, transaction, store, stored)
+        try check(change, transaction, store, stored, derived)
     }
 
     private func stageChange(
@@ -65,15 +65,26 @@ extension SchemaChange {
             frozen,
             leaving: resolution.clearedColumns,
             control,
-            makeDefault: varyingDefault
+            makeDefault: newDefault
         )
+    }
+
+    /// What a new object gets for an attribute that its maker does not set. The stored schema keeps
+    /// the default of before, as which old rows read what they leave out.
+    private func newDefault(_ entity: String, _ attribute: String) -> (() -> StoredValue)? {
+        if let make = varyingDefault(entity, attribute) { return make }
+        let known = declared.entities.first { $0.name == entity }?.attributes
+            .first { $0.name == attribute }
+        guard let value = known?.defaultValue else { return nil }
+        return { value }
     }
 
     private func check(
         _ change: StageChange,
         _ transaction: WriteTransaction,
         _ store: RecordStore,
-        _ stored: SchemaRecord
+        _ stored: SchemaRecord,
+        _ derived: [EntityID: Set<ColumnID>]
     ) throws {
         let checks = StageChecks(
             schema: try RecordSchema(record: resolution.record, description: declared),
@@ -88,7 +99,9 @@ extension SchemaChange {
             throw RecordError.stageFailed(version: declared.version, problems: problems)
         }
         try checkUnique(
-            checks.uniqueIndexes(change.touched, resolution),
+            checks.uniqueIndexes(change.touched, resolution) {
+                uniqueIndexes($0, changed: derived)
+            },
             transaction,
             store.counters
         )

@@ -93,7 +93,13 @@ public struct RecordRow: ~Copyable {
 
     /// Takes back what was set for columns that hold that value already.
     public mutating func unsetUnchanged(from row: CachedRow) {
-        row.withRow { layout, bytes in encoder.unset(equalTo: bytes, layout) }
+        let entity = entity
+        row.withRow { layout, bytes in
+            encoder.unset(equalTo: bytes, layout) { column in
+                // A dropped column is in no new row.
+                entity.defaultValue(ColumnID(UInt16(column))) == .null
+            }
+        }
     }
 
     /// Sets what is still missing of a new row to the declared defaults.

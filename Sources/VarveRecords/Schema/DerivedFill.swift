@@ -30,13 +30,15 @@ extension SchemaChange {
     /// Makes derived values.
     ///
     /// - Parameter all: of every entity, as code may have changed what they are made of; else of
-    ///   those that get a new derived attribute.
+    ///   those that get a new derived attribute, or values where they had none.
+    /// - Returns: the columns that were written.
     /// - Complexity: O(n log n), n the rows of these entities.
     func derive(
         _ transaction: WriteTransaction,
         _ counters: RecordCounters,
         all: Bool
-    ) throws {
+    ) throws -> [EntityID: Set<ColumnID>] {
+        var written: [EntityID: Set<ColumnID>] = [:]
         var new: [EntityID: Set<String>] = [:]
         for (entity, attribute) in addedAttributes {
             new[entity.id, default: []].insert(attribute.name)
@@ -45,7 +47,8 @@ extension SchemaChange {
         let reader = RecordReader(source: transaction, schema: schema, counters: counters)
         for stored in resolution.record.entities {
             guard let rule = derived(stored.name), let entity = schema.entity(stored.id),
-                all || !rule.names.isDisjoint(with: new[stored.id] ?? [])
+                all || resolution.filledColumns[stored.id] != nil
+                    || !rule.names.isDisjoint(with: new[stored.id] ?? [])
             else { continue }
             let objects = try transaction.objects(stored.tree)
             try control.begin("\(stored.name): derived values", rows: objects.count)
@@ -62,10 +65,12 @@ extension SchemaChange {
                         values[name]?.isSame(as: value) != true
                     else { continue }
                     patch.append((attribute.column, value))
+                    written[stored.id, default: []].insert(attribute.column)
                 }
                 if patch.isEmpty { continue }
                 try transaction.update(stored.id, object, patch: RowPatch.encode(patch))
             }
         }
+        return written
     }
 }

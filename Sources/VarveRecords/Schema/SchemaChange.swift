@@ -73,8 +73,29 @@ struct SchemaChange {
         for (entity, attribute) in addedAttributes {
             try give(attribute, to: entity, transaction)
         }
-        try derive(transaction, counters, all: false)
-        try checkUnique(resolution.uniqueIndexes, transaction, counters)
+        let derived = try derive(transaction, counters, all: false)
+        let unique = uniqueIndexes(resolution.uniqueIndexes, changed: derived)
+        try checkUnique(unique, transaction, counters)
+    }
+
+    /// Unique indexes that the change may have broken: those of `indexes`, and those of columns
+    /// that got values of their own.
+    func uniqueIndexes(
+        _ indexes: [EntityID: [TreeID]],
+        changed: [EntityID: Set<ColumnID>]
+    ) -> [EntityID: [TreeID]] {
+        var indexes = indexes
+        for entity in resolution.record.entities {
+            let filled = resolution.filledColumns[entity.id]?.map(\.column) ?? []
+            let columns = (changed[entity.id] ?? []).union(filled)
+            let known = indexes[entity.id] ?? []
+            let more = entity.indexes.filter { index in
+                index.isUnique && !known.contains(index.tree)
+                    && index.terms.contains { columns.contains($0.column) }
+            }
+            if !more.isEmpty { indexes[entity.id] = known + more.map(\.tree) }
+        }
+        return indexes
     }
 
     func dropTrees(_ transaction: WriteTransaction) throws {
