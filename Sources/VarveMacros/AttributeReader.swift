@@ -55,6 +55,16 @@ extension PropertyReader {
             guard checkBlob(type, isOptional: isOptional, initial: binding.initializer) else {
                 return nil
             }
+        } else if let value = binding.initializer, options.isComposite, isOptional,
+            initial != "nil"
+        {
+            complaints.add(
+                "compositeDefault",
+                "an optional composite begins as nil: leave its default out, or make it not "
+                    + "optional",
+                at: value
+            )
+            return nil
         } else if let initial, !(isOptional && initial == "nil") {
             arguments.append("default: " + (options.codec == nil ? initial : "Coded(\(initial))"))
         }

@@ -44,7 +44,7 @@ struct EntityProperty {
         let column: String
         switch kind {
         case .derived:
-            let make = "derived: { \(owner)._Derived(source: $0).\(name) }"
+            let make = "derived: { \(owner)._Derived(_source: $0).\(name) }"
             arguments = (["\"\(columnName)\"", make] + columnArguments).joined(separator: ", ")
             column = "Column<\(owner), \(type)>"
         case .coded(let codec, let isOptional):
@@ -77,7 +77,7 @@ struct EntityProperty {
 
     /// The property as the rules of derived attributes see it; nil: they do not.
     func derivedMember(owner: String) -> String? {
-        let source = "source[\(owner).columns.\(name)]"
+        let source = "_source[\(owner).columns.\(name)]"
         switch kind {
         case .attribute(wrapped: "Blob", _), .toOne, .toMany: return nil
         case .attribute, .composite: return "var \(name): \(type) { \(source) }"

@@ -239,7 +239,7 @@ struct EntityReader {
         let members = properties.compactMap { $0.derivedMember(owner: name) }
         return """
             fileprivate struct _Derived {
-                let source: DerivedSource<\(raw: name)>
+                let _source: DerivedSource<\(raw: name)>
             \(raw: members.map { "    " + $0 }.joined(separator: "\n"))
             }
             """

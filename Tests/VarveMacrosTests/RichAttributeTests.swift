@@ -81,6 +81,12 @@ import Testing
             column: 28
         ),
         Case(
+            members: "@Attribute(.composite) var a: Address? = Address()",
+            says: "an optional composite begins as nil: leave its default out, or make it not "
+                + "optional",
+            column: 44
+        ),
+        Case(
             members: "@Attribute(.composite) var address: Address = Address()\n"
                 + "    #Index<Item>([\\.address])",
             says: "'address' is a composite: name one of its fields, '\\.address.city'",

@@ -22,6 +22,7 @@ private final class Price: ManagedObject {
         let amount = Column<Price, Decimal?>("amount")
         let urgency = Column<Price, Urgency>("urgency", default: .low)
         let grade = Column<Price, Grade>("grade", default: .one)
+        let shares = Column<Price, [Decimal]>("shares", default: [])
     }
     static let columns = Columns()
     static var keyPaths: [PartialKeyPath<Price>: String] {
@@ -36,6 +37,10 @@ private final class Price: ManagedObject {
     var urgency: Urgency {
         get { storedValue(Self.columns.urgency, \.urgency) }
         set { setStoredValue(newValue, Self.columns.urgency, \.urgency) }
+    }
+    var shares: [Decimal] {
+        get { storedValue(Self.columns.shares, \.shares) }
+        set { setStoredValue(newValue, Self.columns.shares, \.shares) }
     }
     var grade: Grade {
         get { storedValue(Self.columns.grade, \.grade) }
@@ -85,6 +90,19 @@ private enum PriceSchema: VersionedSchema {
                 == 1
         )
         #expect(try context.count(Price.where { $0.amount == limit }) == 0)
+    }
+
+    /// Foundation writes it as a text that is no JSON, and all elements were lost.
+    @Test func aDecimalThatIsNoNumberIsRefusedInsideAList() throws {
+        let price = try #require(try context.fetch(Price.all).first)
+        price.shares = [1, 2]
+        price.shares = [1, .nan]
+        #expect(context.refusedEdits.map(\.error.code) == [.invalid])
+        #expect(price.shares == [1, 2])
+        context.acknowledgeRefusedEdits()
+        try context.save()
+        let stored = try container.newContext().existingObject(with: price.id)
+        #expect(stored?.shares == [1, 2])
     }
 
     /// A store orders by raw values, Foundation by the enum's `<`.

@@ -96,4 +96,24 @@ import VarveObjects
         #expect(ofNew && person.likes.count == 1)
         context.rollback()
     }
+
+    @Test func aListWithoutInverseTellsOfADeletionThatIsGivenUp() throws {
+        let container = try memory()
+        let context = container.newContext(observes: true)
+        let (person, tag) = (Person(in: context), Tag(in: context))
+        person.likes.append(tag)
+        try context.save()
+        let other = container.newContext(observes: false)
+        try other.object(with: tag.id).name = "theirs"
+        try other.save()
+        let deletion = isTold({ _ = person.likes.count }) {
+            context.delete(tag)
+            context.processPendingChanges()
+        }
+        #expect(deletion && person.likes.isEmpty)
+        let isToldOfTheEnd = try isTold({ _ = person.likes.count }) {
+            try context.save(mergePolicy: .rollback)
+        }
+        #expect(isToldOfTheEnd && person.likes.count == 1)
+    }
 }

@@ -75,6 +75,8 @@ extension ManagedObjectContext {
     public func acknowledgeRefusedEdits() { refusals = Refusals() }
 
     func refuse(_ object: any ManagedObject, _ slot: Int?, _ error: StoreError) {
+        // What belongs to no context any more is set in vain, and not remembered.
+        if slot != nil, object.storage.state.contains(.invalid) { return }
         let key = RefusalKey(object: object.storage.object, slot: slot)
         let name = slot.map { object.storage.model.properties[$0].name }
         refusals.add(RefusedEdit(object: object.objectID, property: name, error: error), key)

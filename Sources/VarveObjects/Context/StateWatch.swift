@@ -296,6 +296,38 @@ extension ManagedObjectContext {
         return found
     }
 
+    /// Lists without inverse that observers read and that may have an object: nothing on the other
+    /// side tells of them when it goes or comes. Reads nothing.
+    /// - Complexity: O(lists that were read).
+    func observedLists(
+        with id: ObjectID,
+        _ model: EntityModel
+    ) -> [(owner: any ManagedObject, slot: Int)] {
+        guard let watch, !watch.lists.isEmpty else { return [] }
+        var found: [(owner: any ManagedObject, slot: Int)] = []
+        for (owner, slots) in watch.lists.sorted(by: { $0.key < $1.key }) {
+            guard let object = registered(owner), object.storage.observation != nil,
+                !object.storage.isDeleted
+            else { continue }
+            for slot in slots.sorted() {
+                guard let relationship = object.storage.model.properties[slot].relationship,
+                    relationship.inverseSlot == nil, relationship.target == model.record.id
+                else { continue }
+                let edit = toManyEdits[ToManyKey(owner: owner, slot: slot)]?.says(id)
+                let list = object.storage.related?.first { $0.slot == slot }
+                if edit ?? list?.ids.contains(id) ?? true { found.append((object, slot)) }
+            }
+        }
+        return found
+    }
+
+    /// Tells who observes these lists.
+    func announce(_ lists: [(owner: any ManagedObject, slot: Int)], isBefore: Bool) {
+        for list in lists {
+            list.owner.storage.observation?.announce(list.owner, [list.slot], isBefore: isBefore)
+        }
+    }
+
     private func hasOtherPages(_ list: WatchedList, _ relationship: RelationshipModel) -> Bool {
         guard let snapshot, !list.pages.isEmpty else { return false }
         let id = list.object.storage.object

@@ -150,6 +150,7 @@ extension GraphState {
     ) throws(StoreError) {
         try edit(id, model, slot) { (list) throws(StoreError) in
             list.add(member)
+            list.dropOrder()
             if list.isOnlyMoved { list.dropMoves(over: try savedMembers(id, model, slot)) }
         }
     }
@@ -160,9 +161,10 @@ extension GraphState {
         _ model: EntityModel,
         _ slot: Int
     ) throws(StoreError) {
-        try edit(id, model, slot) { (list) in
+        try edit(id, model, slot) { (list) throws(StoreError) in
             list.remove(member)
             list.dropOrder()
+            if list.isOnlyMoved { list.dropMoves(over: try savedMembers(id, model, slot)) }
         }
     }
 

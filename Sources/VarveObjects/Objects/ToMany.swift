@@ -218,12 +218,24 @@ public struct ToMany<Target: ManagedObject>: RandomAccessCollection {
 
     /// Removes all members.
     public func removeAll() {
-        edited?.asOneEdit { for id in editedMembers { remove(member(id)) } }
+        edited?.asOneEdit {
+            forgetRefusal()
+            for id in editedMembers { remove(member(id)) }
+        }
     }
 
     /// Makes these objects the members; in an ordered relationship in this order.
     public func replaceAll(with targets: [Target]) {
-        edited?.asOneEdit { replace(with: targets) }
+        edited?.asOneEdit {
+            forgetRefusal()
+            replace(with: targets)
+        }
+    }
+
+    /// All members are named: what was refused of them before is made good.
+    private func forgetRefusal() {
+        guard owner.storage.state.isDisjoint(with: [.deleted, .ended, .invalid]) else { return }
+        context?.forgetRefusal(owner, slot)
     }
 
     /// Of what others deleted the members show no edits.

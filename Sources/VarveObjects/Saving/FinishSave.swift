@@ -110,12 +110,21 @@ extension ManagedObjectContext {
     private func shownLists() -> [ShownList] {
         guard core.observes else { return [] }
         let keys = toManyEdits.keys.sorted { ($0.owner, $0.slot) < ($1.owner, $1.slot) }
-        return keys.compactMap { key in
+        var shown: [ShownList] = keys.compactMap { key in
             guard let owner = registered(key.owner), owner.storage.observation != nil,
                 let members = try? members(of: owner, slot: key.slot)
             else { return nil }
             return (owner, key.slot, members)
         }
+        // A deletion that a policy gives up: its object is in lists again that have no edit.
+        for (id, model) in doomed.sorted(by: { $0.key < $1.key }) {
+            for (owner, slot) in observedLists(with: id, model) {
+                let isKnown = shown.contains { $0.owner === owner && $0.slot == slot }
+                guard !isKnown, let members = try? members(of: owner, slot: slot) else { continue }
+                shown.append((owner, slot, members))
+            }
+        }
+        return shown
     }
 
     /// A policy may have given edits of lists up, or a member may have another one's place.

@@ -129,6 +129,7 @@ struct CompositeLayout: Sendable {
                         type: field.type,
                         isOptional: field.isOptional || makeDefault == nil,
                         makeDefault: fieldDefault,
+                        canRead: field.canRead,
                         member: makeDefault == nil
                             ? CompositeMember(
                                 of: name,

@@ -102,7 +102,7 @@ extension ManagedObjectContext {
         try validate(&edited, judgesCounts: false) { deleted.contains($0) }
         // 4. decide: what meets edits of the parent.
         let overwrites = policy.kind == .branchWins || has(.branchForgetsOthers)
-        let plan = parent.plan(delta, to: .after, overwrites: overwrites)
+        let plan = parent.plan(delta, to: .after, overwrites: overwrites, isMerge: true)
         let conflicts = state.unplaced.filter { !delta.decides($0) } + plan.conflicts
         if policy.kind == .error, !conflicts.isEmpty { throw parent.conflict(conflicts, self) }
         // 5. lay: as one step of the parent.

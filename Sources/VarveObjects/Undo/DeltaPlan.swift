@@ -83,7 +83,8 @@ extension ManagedObjectContext {
         _ delta: GraphDelta,
         to side: DeltaSide,
         overwrites: Bool,
-        leavesOthersDeletions: Bool = false
+        leavesOthersDeletions: Bool = false,
+        isMerge: Bool = false
     ) -> DeltaPlan {
         var plan = DeltaPlan(side: side)
         // Unsaved edits of relationships are taken back as such, whatever others did.
@@ -103,8 +104,9 @@ extension ManagedObjectContext {
             switch (item.isThere(side), isThere) {
             case (false, false) where !isOutOfSight(item, plan): continue
             case (false, _):
-                // What is not saved nobody else can have changed.
-                let isOurs = overwrites || plan.journal != nil || self.isUnsaved(item.id)
+                // What is not saved nobody else can have changed, but between branch and parent.
+                let isAlone = !isMerge && branchState == nil && self.isUnsaved(item.id)
+                let isOurs = overwrites || plan.journal != nil || isAlone
                 if let conflict = isOurs ? nil : othersChange(of: item, side, links) {
                     plan.conflicts.append(conflict)
                 } else {

@@ -182,28 +182,6 @@ extension ManagedObjectContext {
         return found
     }
 
-    /// Lists without inverse that somebody observes and that have an object, as far as it is there:
-    /// nothing else tells of them when it goes or comes.
-    func observedLists(
-        with id: ObjectID,
-        _ model: EntityModel
-    ) -> [(owner: any ManagedObject, slot: Int)] {
-        if !core.observes { return [] }
-        return looseOwners(of: id, model).compactMap { list in
-            guard let owner = registered(list.id), owner.storage.observation != nil else {
-                return nil
-            }
-            return (owner, list.slot)
-        }
-    }
-
-    /// Tells who observes these lists.
-    func announce(_ lists: [(owner: any ManagedObject, slot: Int)], isBefore: Bool) {
-        for list in lists {
-            list.owner.storage.observation?.announce(list.owner, [list.slot], isBefore: isBefore)
-        }
-    }
-
     /// A member leaves a list without an edit of that list.
     private func recordMember(
         _ id: ObjectID,

@@ -93,7 +93,11 @@ private enum JSONText {
 
     static func refusal(_ value: some Encodable) -> String? {
         do {
-            _ = try encode(value)
+            let text = try encode(value)
+            // Foundation writes a decimal that is not a number as it describes it.
+            if text.contains("NaN"), !isJSON(text) {
+                return "cannot be written as JSON: a decimal in it is not a number"
+            }
             return nil
         } catch let EncodingError.invalidValue(_, context) {
             let path = context.codingPath.map(\.stringValue).joined(separator: ".")
@@ -102,6 +106,14 @@ private enum JSONText {
         } catch {
             return "cannot be written as JSON: \(error)"
         }
+    }
+
+    private static func isJSON(_ text: String) -> Bool {
+        let found = try? JSONSerialization.jsonObject(
+            with: Data(text.utf8),
+            options: .fragmentsAllowed
+        )
+        return found != nil
     }
 
     static func value<Value: Decodable>(_ type: Value.Type, _ stored: StoredValue) -> Value? {

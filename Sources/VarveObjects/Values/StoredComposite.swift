@@ -43,6 +43,7 @@ public struct CompositeField<Composite: StoredComposite, Value: StorableValue>: 
             type: Value.attributeType,
             isOptional: Value.isOptional,
             makeDefault: { value().stored },
+            canRead: StoredForms.check(of: Value.self),
             get: { composite in
                 guard let composite = composite as? Composite else { return .null }
                 return get(composite).stored
@@ -67,6 +68,8 @@ struct AnyField: Sendable {
     let type: AttributeType
     let isOptional: Bool
     let makeDefault: @Sendable () -> StoredValue
+    /// As in `PropertyDefinition`.
+    let canRead: (@Sendable (StoredValue) -> Bool)?
     let get: @Sendable (any StoredComposite) -> StoredValue
     let refusal: @Sendable (any StoredComposite) -> String?
     /// False: the stored value is none of the field's type.

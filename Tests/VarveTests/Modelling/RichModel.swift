@@ -47,6 +47,8 @@ enum Mood: String, StoredEnum, Codable { case calm, wild }
     @Attribute(.check("even") { (value: Int) in value.isMultiple(of: 2) }, .range(..<100))
     var shoes: Int = 2
     @Attribute(.length(...10)) var picture: Blob?
+    /// A name that generated code had for itself.
+    var source: String = ""
     var credit: Cents = Cents(amount: 0)
     @Attribute(.coded(by: DurationCodec.self)) var stay: Duration = .seconds(60)
     @Attribute(.coded(by: DurationCodec.self)) var wait: Duration?

@@ -36,6 +36,38 @@ import VarveTesting
         #expect(snapshot.stay.value == .seconds(7200))
     }
 
+    /// Values that no case and no codec has were stored, and nobody could read them.
+    @Test("JSON Lines refuse what is no value of a property, or of a composite's field")
+    func hostileLines() async throws {
+        let store = try TemporaryStore()
+        let container = try await PersistentContainer.open(at: store.url, schema: RichSchema.self)
+        let context = container.newContext()
+        for line in [
+            #"{"name": "a", "address.mood": "bogus"}"#, #"{"name": "a", "holiday.mood": "bogus"}"#,
+            #"{"name": "a", "credit": -1}"#, #"{"name": "a", "theme": "bogus"}"#,
+            #"{"name": "a", "moods": "[\"bogus\"]"}"#,
+        ] {
+            let lines = AsyncStream<Data> { lines in
+                lines.yield(Data(line.utf8))
+                lines.finish()
+            }
+            do {
+                try await context.batchInsert(Guest.self, jsonLines: lines)
+                Issue.record("\(line) was stored")
+            } catch let error as StoreError {
+                #expect(error.code == .invalid, "\(line): \(error)")
+            }
+        }
+        let sound = AsyncStream<Data> { lines in
+            lines.yield(Data(#"{"name": "a", "address.mood": "wild", "source": "b"}"#.utf8))
+            lines.finish()
+        }
+        try await context.batchInsert(Guest.self, jsonLines: sound)
+        let guest = try #require(try context.fetch(Guest.all).first)
+        #expect(guest.address.mood == .wild && guest.source == "b" && guest.readFailure == nil)
+        try await container.close()
+    }
+
     @Test("Every kind of value is the same before a save, after it, and in another opening")
     func roundTrip() async throws {
         let store = try TemporaryStore()
