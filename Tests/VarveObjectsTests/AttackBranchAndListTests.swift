@@ -40,6 +40,38 @@ import VarveObjects
         #expect(try container.newContext().fetch(Item.all).map(\.title) == ["worked on"])
     }
 
+    /// The defaults of the new object came over what was stored.
+    @Test(arguments: ["itself", "branch", "advance", "redo", "undone"])
+    func anUpsertGivesWhatWasSet(way: String) throws {
+        let container = try memory()
+        let first = container.newContext()
+        let stored = Account(in: first)
+        (stored.email, stored.name, stored.visits, stored.code) = ("a@b", "Ann", 7, 3)
+        try first.save()
+        let context = container.newContext()
+        context.undoLimit = 10
+        switch way {
+        case "itself": Account(in: context).email = "a@b"
+        case "branch", "advance":
+            let sheet = try context.branch()
+            Account(in: sheet).email = "a@b"
+            if way == "advance" { sheet.advance() }
+            try sheet.mergeIntoParent()
+        case "redo":
+            context.withUndoGroup { Account(in: context).email = "a@b" }
+            try context.undo()
+            try context.redo()
+        default:
+            let new = Account(in: context)
+            new.email = "a@b"
+            context.withUndoGroup { context.delete(new) }
+            try context.undo()
+        }
+        #expect(try context.save().replaced.count == 1)
+        let now = try #require(try container.newContext().fetch(Account.all).first)
+        #expect(now.email == "a@b" && now.name == "Ann" && now.visits == 7 && now.code == 3)
+    }
+
     @Test(arguments: 0...2) func settingAListToNoneMakesARefusalGood(way: Int) throws {
         let context = try graph().newContext()
         let all = try nodes("owner", "gone", "there", in: context)

@@ -75,6 +75,11 @@ extension GraphDelta.Item {
 extension ManagedObjectContext {
     // MARK: Deciding
 
+    /// What is not saved nobody else can have changed, but between a branch and its parent.
+    private func isOnlyOurs(_ id: ObjectID, _ isMerge: Bool) -> Bool {
+        !isMerge && branchState == nil && isUnsaved(id)
+    }
+
     /// What has to be done to bring the objects of a delta to one of its sides.
     /// - Parameters:
     ///   - overwrites: whether what others changed gives way.
@@ -104,9 +109,7 @@ extension ManagedObjectContext {
             switch (item.isThere(side), isThere) {
             case (false, false) where !isOutOfSight(item, plan): continue
             case (false, _):
-                // What is not saved nobody else can have changed, but between branch and parent.
-                let isAlone = !isMerge && branchState == nil && self.isUnsaved(item.id)
-                let isOurs = overwrites || plan.journal != nil || isAlone
+                let isOurs = overwrites || plan.journal != nil || isOnlyOurs(item.id, isMerge)
                 if let conflict = isOurs ? nil : othersChange(of: item, side, links) {
                     plan.conflicts.append(conflict)
                 } else {

@@ -39,6 +39,8 @@ final class EditRecorder {
         var isWhole = false
         /// Of a deleted object: the one from which a cascade came to it.
         var reachedBy: ObjectID?
+        /// As in `GraphDelta.Item`, of a deleted object.
+        var unset: Set<Int> = []
         /// What the relationships of a deleted object were when it was deleted.
         var lastTargets: [Int: StoredValue] = [:]
         var lastMembers: [Int: [ObjectID]] = [:]
@@ -202,6 +204,7 @@ final class EditRecorder {
         var known = entry(id, model, existed: true)
         known.object = object
         known.wasSaved = wasSaved
+        known.unset = Self.unset(object)
         known.reachedBy = context.reachedBy[id]
         for slot in model.relationshipSlots {
             if model.properties[slot].relationship?.isToMany == false {
@@ -355,8 +358,17 @@ final class EditRecorder {
             reachedBy: exists ? nil : entry.reachedBy,
             object: isWhole || object.storage.state.contains(.gone) ? object : nil,
             values: values,
-            lists: lists
+            lists: lists,
+            unset: !isWhole ? [] : exists ? Self.unset(object) : entry.unset
         )
+    }
+
+    /// The attributes of a new object that nobody set.
+    static func unset(_ object: any ManagedObject) -> Set<Int> {
+        guard let edits = object.storage.edits, object.isInserted,
+            !object.storage.state.contains(.returned)
+        else { return [] }
+        return Set(object.storage.model.properties.indices.filter { !edits.isAssigned($0) })
     }
 
     private func lists(

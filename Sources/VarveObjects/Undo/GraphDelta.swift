@@ -105,6 +105,9 @@ struct GraphDelta {
         /// that it had at last: they say what its cascades reached.
         let values: [Value]
         let lists: [List]
+        /// Of an object that no commit has: the slots that nobody set. A constraint that gives its
+        /// place to another object gives that one none of them.
+        var unset: Set<Int> = []
 
         func isThere(_ side: DeltaSide) -> Bool { side == .before ? existed : exists }
 
@@ -120,7 +123,8 @@ struct GraphDelta {
                 reachedBy: reachedBy,
                 object: object ?? self.object,
                 values: values,
-                lists: lists
+                lists: lists,
+                unset: unset
             )
         }
 

@@ -134,7 +134,8 @@ extension ManagedObjectContext {
                 wasSaved: object.storage.state.contains(.returned),
                 object: object,
                 values: values,
-                lists: lists
+                lists: lists,
+                unset: EditRecorder.unset(object)
             )
         ]
         return delta

@@ -179,7 +179,7 @@ extension ManagedObjectContext {
         for (slot, value) in step.slots where model.properties[slot].relationship == nil {
             keepBlob(value, delta, object, slot)
             edits.values[slot] = value
-            edits.assign(slot)
+            if wasSaved || !step.item.unset.contains(slot) { edits.assign(slot) }
         }
         for (slot, value) in model.derivedValues({ edits.values[$0] }) {
             edits.values[slot] = value
@@ -220,6 +220,8 @@ extension ManagedObjectContext {
         if object.storage.isDeleted, !isHidden, !isDeletedByOthers(step.item) { return }
         for (slot, value) in step.slots
         where withdrawals == start && step.item.isAttribute(slot) {
+            let edited = object.storage.edits?.values[slot]
+            if step.item.unset.contains(slot), edited?.isSame(as: value) == true { continue }
             keepBlob(value, delta, object, slot)
             if isHidden {
                 hide(value, in: object, slot)
