@@ -15,6 +15,19 @@ import VarveObjects
         return told.withLock { $0 }
     }
 
+    /// Runs `body` once, when a change of what `read` reads is told.
+    @MainActor private func before(_ read: () -> Void, _ body: @escaping @MainActor () -> Void) {
+        let isDone = Shared(false)
+        withObservationTracking(read) {
+            // Inside itself it is called once more.
+            let isSecond = isDone.withLock { value in
+                defer { value = true }
+                return value
+            }
+            if !isSecond { MainActor.assumeIsolated { body() } }
+        }
+    }
+
     /// Nothing was written, so the newest commit was the next one after the context's: that was
     /// taken for its own.
     @Test(arguments: [MergePolicy.storeWinsByProperty, .rollback])
@@ -115,5 +128,41 @@ import VarveObjects
             try context.save(mergePolicy: .rollback)
         }
         #expect(isToldOfTheEnd && person.likes.count == 1)
+    }
+
+    /// What an observer of such a list does in the middle of the deletion holds.
+    @MainActor @Test(arguments: 0...5)
+    func anObserverOfAListWithoutInverseActs(what: Int) throws {
+        let container = try memory()
+        let context = container.viewContext
+        let (person, tag) = (Person(in: context), Tag(in: context))
+        person.name = "saved"
+        person.likes.append(tag)
+        try context.save()
+        let count = Shared(0)
+        before({ _ = person.likes.count }) {
+            count.withLock { $0 += 1 }
+            switch what {
+            case 0: context.rollback()
+            case 1: person.likes.remove(tag)
+            case 2: _ = try? context.save()
+            case 3: context.delete(person)
+            case 4: context.reset()
+            default: person.name = "edited"
+            }
+        }
+        context.delete(tag)
+        context.processPendingChanges()
+        #expect(count.withLock { $0 } == 1)
+        if what != 4 { try context.save() }
+        let stored = container.newContext()
+        let (people, tags) = (try stored.fetch(Person.all), try stored.fetch(Tag.all))
+        // A rollback in the middle takes the deletion back, a reset ends all of it.
+        let isThere = what == 0 || what == 4
+        #expect(tags.count == (isThere ? 1 : 0))
+        #expect(people.map(\.likes.count) == (what == 3 ? [] : [isThere ? 1 : 0]))
+        #expect(people.map(\.name) == (what == 3 ? [] : [what == 5 ? "edited" : "saved"]))
+        let shown = try context.fetch(Person.all)
+        #expect(shown.map(\.likes.count) == people.map(\.likes.count))
     }
 }

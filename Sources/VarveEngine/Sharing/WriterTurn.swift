@@ -58,11 +58,13 @@ final class WriterTurn: Sendable {
         set { writing.store(newValue, ordering: .releasing) }
     }
     var isHeard: Bool { hears.load(ordering: .relaxed) }
+
     /// Whoever knocks is heard from now on, unless the turn was suspended meanwhile: that ended the
     /// watch.
     func hear() {
         state.withLock { if !$0.isSuspended { hears.store(true, ordering: .relaxed) } }
     }
+
     var isSuspended: Bool { state.withLock { $0.isSuspended } }
     var isHeld: Bool { state.withLock { $0.isHeld } }
 

@@ -298,18 +298,18 @@ extension ManagedObjectContext {
 
     /// Lists without inverse that observers read and that may have an object: nothing on the other
     /// side tells of them when it goes or comes. Reads nothing.
-    /// - Complexity: O(lists that were read).
+    /// - Complexity: O(lists that were read), and O(members) for each that leads to the entity.
     func observedLists(
         with id: ObjectID,
         _ model: EntityModel
     ) -> [(owner: any ManagedObject, slot: Int)] {
         guard let watch, !watch.lists.isEmpty else { return [] }
         var found: [(owner: any ManagedObject, slot: Int)] = []
-        for (owner, slots) in watch.lists.sorted(by: { $0.key < $1.key }) {
+        for (owner, slots) in watch.lists {
             guard let object = registered(owner), object.storage.observation != nil,
                 !object.storage.isDeleted
             else { continue }
-            for slot in slots.sorted() {
+            for slot in slots {
                 guard let relationship = object.storage.model.properties[slot].relationship,
                     relationship.inverseSlot == nil, relationship.target == model.record.id
                 else { continue }
@@ -318,7 +318,9 @@ extension ManagedObjectContext {
                 if edit ?? list?.ids.contains(id) ?? true { found.append((object, slot)) }
             }
         }
-        return found
+        return found.sorted {
+            ($0.owner.storage.object, $0.slot) < ($1.owner.storage.object, $1.slot)
+        }
     }
 
     /// Tells who observes these lists.

@@ -190,17 +190,19 @@ extension ManagedObjectContext: GraphState {
         // Its values stay readable.
         if !object.isInserted { try fill(object) }
         if isInterrupted { return }
-        let lists = doomed[id] == nil ? observedLists(with: id, model) : []
-        announce(lists, isBefore: true)
-        defer { announce(lists, isBefore: false) }
-        if isInterrupted { return }
         touched = nil
         reachedBy[id] = other
-        if doomed[id] == nil, !doomedBefore.contains(id) { recordDeletion(object) }
+        let isNew = doomed[id] == nil && !doomedBefore.contains(id)
+        let lists = isNew ? observedLists(with: id, model) : []
+        if isNew { recordDeletion(object) }
         if doomed.updateValue(model, forKey: id) == nil { deletions.append(id) }
         if let other, changed[other]?.isInserted == true {
             reachedByNew.append((other, model, id))
         }
+        // Behind the deletion: an observer that edits must not come to it once more.
+        announce(lists, isBefore: true)
+        announce(lists, isBefore: false)
+        if isInterrupted { return }
         guard !object.storage.state.contains(.deleted) else { return }
         object.storage.observation?.announce(object, nil, isBefore: true)
         if isInterrupted { return }

@@ -84,6 +84,7 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - overwrites: whether what others changed gives way.
     ///   - leavesOthersDeletions: whether what others deleted as well stays deleted.
+    ///   - isMerge: whether the delta is that of a branch, whose parent went on meanwhile.
     func plan(
         _ delta: GraphDelta,
         to side: DeltaSide,

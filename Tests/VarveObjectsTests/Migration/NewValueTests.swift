@@ -154,7 +154,9 @@ extension New.Visit: Sendable {}
     }
 
     @Test func `A stage sets nil where the schema that it adds has a default`() throws {
-        let container = try open(filled(["a", "b"]), SetsNil.self)
+        let folder = try filled(["a", "b"])
+        defer { withExtendedLifetime(folder) {} }
+        let container = try open(folder, SetsNil.self)
         #expect(try visits(container).map(\.kind) == [nil, nil])
         try container.closeNow()
     }
@@ -176,14 +178,18 @@ extension New.Visit: Sendable {}
         #expect(try context.count(Old.Visit.where { $0.code == nil }) == 2)
         try old.closeNow()
         // One may have it.
-        let container = try open(filled([nil, "a"]), plan)
+        let other = try filled([nil, "a"])
+        defer { withExtendedLifetime(other) {} }
+        let container = try open(other, plan)
         #expect(try visits(container).map(\.code) == ["none", "a"])
         try container.closeNow()
     }
 
     @Test(arguments: [false, true])
     func `What is derived of a default that rows get is made`(isStaged: Bool) throws {
-        let container = try open(filled([nil, "a"]), isStaged ? Plain.self : nil)
+        let folder = try filled([nil, "a"])
+        defer { withExtendedLifetime(folder) {} }
+        let container = try open(folder, isStaged ? Plain.self : nil)
         let context = container.newContext()
         #expect(try context.count(New.Visit.where { $0.label == "none" }) == 1)
         #expect(try visits(container).map(\.label) == ["none", "a"])
@@ -206,7 +212,9 @@ extension New.Visit: Sendable {}
 
     /// Old rows read what they leave out as the default of before.
     @Test func `A stage adds objects with the defaults of the new schema`() throws {
-        let container = try open(filled(["a"]), Adds.self)
+        let folder = try filled(["a"])
+        defer { withExtendedLifetime(folder) {} }
+        let container = try open(folder, Adds.self)
         let found = try visits(container)
         #expect(found.map(\.code) == ["a", "none", "typed"])
         #expect(found.map(\.size) == [7, 9, 9] && found.map(\.kind) == [7, 7, 7])
@@ -232,7 +240,9 @@ extension New.Visit: Sendable {}
     }
 
     @Test func `A sweep sees what it did to rows through a relationship`() throws {
-        let container = try open(filled(["a", "b", "c", "d", "e"]), Pairs.self)
+        let folder = try filled(["a", "b", "c", "d", "e"])
+        defer { withExtendedLifetime(folder) {} }
+        let container = try open(folder, Pairs.self)
         let found = try visits(container)
         #expect(found.map { $0.next?.name } == ["1", nil, "3", nil, nil])
         #expect(found.map { $0.before?.name } == [nil, "0", nil, "2", nil])

@@ -163,8 +163,8 @@ internal import VarveIO
         level: Int
     ) throws(EngineError) -> Node? {
         guard let node = unsafe find(pointer.offset) else { return nil }
-        // The table is keyed by place alone: a page reached as another node is damage, whether it
-        // is in memory or not. A forged file could be read, and changed, as long as it is.
+        // The table is keyed by place alone: a page reached as another node is damage. What a
+        // forged file names wrongly must not be answered only because the page is in memory.
         let fits = unsafe node._withUnsafeGuaranteedRef {
             unsafe $0.level == level && $0.rows == pointer.rows
                 && $0.isPage(pointer, of: tree)
